@@ -1,0 +1,303 @@
+//! `sweepctl generate`: rows from configs, without a changelog.
+
+use clap::{Args, Subcommand, ValueEnum, error::ErrorKind};
+use globset::GlobBuilder;
+
+use super::inputs::InputArgs;
+use super::{output, usage};
+use crate::config::master::{Config, Master};
+use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::runners::Runners;
+use crate::config::types::{NodeKind, ScenarioType, SeqLen};
+use crate::matrix::evals::{self, EvalMode};
+use crate::matrix::expand::{Bounds, Expansion, RunnerFilter, known_labels};
+use crate::matrix::row::Row;
+
+/// The two ways to choose configs.
+#[derive(Debug, Subcommand)]
+pub enum Generate {
+    /// Every config that passes the filters
+    FullSweep(FullSweep),
+    /// The configs of some keys
+    TestConfig(TestConfig),
+}
+
+/// What both ways share.
+#[derive(Debug, Args)]
+struct Common {
+    #[command(flatten)]
+    inputs: InputArgs,
+    /// Throughput only
+    #[arg(long, conflicts_with_all = ["evals_only", "all_evals"], help_heading = "Evals")]
+    no_evals: bool,
+    /// The selected evals only
+    #[arg(long, help_heading = "Evals")]
+    evals_only: bool,
+    /// Every eligible eval, and nothing else
+    #[arg(long, help_heading = "Evals")]
+    all_evals: bool,
+    /// Keep the lowest concurrency of each topology
+    #[arg(long, help_heading = "Evals")]
+    trim_conc: bool,
+    /// Keep these scenarios
+    #[arg(long, num_args = 1.., value_name = "SCENARIO")]
+    scenario_type: Vec<ScenarioArg>,
+    /// Keep these fixed sequence lengths; agentic rows stay
+    #[arg(long, num_args = 1.., value_name = "LENGTHS")]
+    seq_lens: Vec<SeqLenArg>,
+    /// Replace each runner label by its runners whose name contains this text
+    #[arg(long, value_name = "TEXT")]
+    runner_node_filter: Option<String>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+/// `generate full-sweep`
+#[derive(Debug, Args)]
+pub struct FullSweep {
+    #[command(flatten)]
+    common: Common,
+    /// Keep configs whose key starts with one of these
+    #[arg(long, num_args = 1.., value_name = "PREFIX")]
+    model_prefix: Vec<String>,
+    /// Keep these precisions
+    #[arg(long, num_args = 1.., value_name = "PRECISION")]
+    precision: Vec<String>,
+    /// Keep these frameworks
+    #[arg(long, num_args = 1.., value_name = "FRAMEWORK")]
+    framework: Vec<String>,
+    /// Keep these runner labels
+    #[arg(long, num_args = 1.., value_name = "LABEL")]
+    runner_type: Vec<String>,
+    /// The factor between the points of a range
+    #[arg(long, value_name = "FACTOR", default_value_t = 2, allow_negative_numbers = true)]
+    step_size: i64,
+    /// The lowest concurrency
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    min_conc: Option<i64>,
+    /// The highest concurrency
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    max_conc: Option<i64>,
+    /// Skip single-node fixed entries of a larger tensor parallel size
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    max_tp: Option<i64>,
+    /// Cap the expert parallel size of single-node fixed entries
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    max_ep: Option<i64>,
+    /// Keep single-node configs [default: both kinds]
+    #[arg(long)]
+    single_node: bool,
+    /// Keep multi-node configs [default: both kinds]
+    #[arg(long)]
+    multi_node: bool,
+}
+
+/// `generate test-config`
+#[derive(Debug, Args)]
+pub struct TestConfig {
+    #[command(flatten)]
+    common: Common,
+    /// Config keys, exact or with `*` and `?`, in order
+    #[arg(long, num_args = 1.., required = true, value_name = "KEY")]
+    config_keys: Vec<String>,
+    /// Keep these concurrencies
+    #[arg(long, num_args = 1.., value_name = "N", allow_negative_numbers = true)]
+    conc: Vec<i64>,
+    /// Keep the rows of these experiment names; each must name one row
+    #[arg(long, num_args = 1.., value_name = "NAME")]
+    exp_names: Vec<String>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum ScenarioArg {
+    FixedSeqLen,
+    AgenticCoding,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SeqLenArg {
+    #[value(name = "1k1k")]
+    OneKOneK,
+    #[value(name = "8k1k")]
+    EightKOneK,
+}
+
+impl Common {
+    fn mode(&self) -> EvalMode {
+        match (self.no_evals, self.all_evals, self.evals_only) {
+            (true, ..) => EvalMode::NoEvals,
+            (_, true, _) => EvalMode::AllEvals,
+            (.., true) => EvalMode::EvalsOnly,
+            _ => EvalMode::Mark,
+        }
+    }
+
+    fn expansion(&self, label_too: bool) -> Expansion {
+        let scenario = |arg: &ScenarioArg| match arg {
+            ScenarioArg::FixedSeqLen => ScenarioType::FixedSeqLen,
+            ScenarioArg::AgenticCoding => ScenarioType::AgenticCoding,
+        };
+        let lengths = |arg: &SeqLenArg| match arg {
+            SeqLenArg::OneKOneK => SeqLen::ONE_K_ONE_K,
+            SeqLenArg::EightKOneK => SeqLen::EIGHT_K_ONE_K,
+        };
+        let mut expansion = Expansion {
+            seq_lens: (!self.seq_lens.is_empty()).then(|| self.seq_lens.iter().map(lengths).collect()),
+            runner_filter: self.runner_node_filter.as_ref().map(|text| RunnerFilter {
+                text: text.clone(),
+                label_too,
+            }),
+            ..Expansion::default()
+        };
+        if !self.scenario_type.is_empty() {
+            expansion.scenarios = self.scenario_type.iter().map(scenario).collect();
+        }
+        expansion
+    }
+
+    fn finish(&self, rows: Vec<Row>) -> anyhow::Result<()> {
+        let policy = self.inputs.policy()?;
+        let rows = evals::apply(rows, &policy, self.mode(), self.trim_conc);
+        output::json(&rows)
+    }
+}
+
+impl Generate {
+    /// Generates and prints the rows.
+    ///
+    /// # Errors
+    /// Wrong usage, and everything wrong with the inputs.
+    pub fn run(self) -> anyhow::Result<()> {
+        match self {
+            Self::FullSweep(sweep) => sweep.run(),
+            Self::TestConfig(test) => test.run(),
+        }
+    }
+}
+
+impl FullSweep {
+    fn run(&self) -> anyhow::Result<()> {
+        if self.step_size <= 1 {
+            return Err(usage(ErrorKind::ValueValidation, "--step-size must be greater than 1"));
+        }
+        if self.min_conc.zip(self.max_conc).is_some_and(|(min, max)| min > max) {
+            let message = "--min-conc must be less than or equal to --max-conc";
+            return Err(usage(ErrorKind::ValueValidation, message));
+        }
+        let (master, runners) = self.common.inputs.load()?;
+        known_labels(self.runner_type.iter().map(String::as_str), &runners)?;
+        let mut expansion = self.common.expansion(false);
+        expansion.step = self.step_size.unsigned_abs();
+        expansion.bounds = Bounds {
+            min_conc: self.min_conc,
+            max_conc: self.max_conc,
+            max_tp: self.max_tp,
+            max_ep: self.max_ep,
+        };
+        expansion.node_kinds = match (self.single_node, self.multi_node) {
+            (true, false) => vec![NodeKind::Single],
+            (false, true) => vec![NodeKind::Multi],
+            _ => expansion.node_kinds,
+        };
+        let configs = master.values().filter(|config| self.keeps(config));
+        let rows = expansion.rows(configs, &runners)?;
+        self.common.finish(rows)
+    }
+
+    fn keeps(&self, config: &Config) -> bool {
+        let any = |wanted: &[String], value: &String| wanted.is_empty() || wanted.contains(value);
+        let prefixes = &self.model_prefix;
+        (prefixes.is_empty() || prefixes.iter().any(|prefix| config.key.starts_with(prefix.as_str())))
+            && any(&self.precision, &config.precision)
+            && any(&self.framework, &config.framework)
+            && any(&self.runner_type, &config.runner)
+    }
+}
+
+impl TestConfig {
+    fn run(&self) -> anyhow::Result<()> {
+        let (master, runners) = self.common.inputs.load()?;
+        let configs = matching(&master, &self.config_keys)?;
+        let rows = self.rows(&configs, &runners)?;
+        self.common.finish(named(rows, &self.exp_names)?)
+    }
+
+    fn rows(&self, configs: &[&Config], runners: &Runners) -> Result<Vec<Row>, Problems> {
+        let mut expansion = self.common.expansion(true);
+        if !self.conc.is_empty() {
+            expansion.conc = Some(self.conc.iter().filter_map(|c| u64::try_from(*c).ok()).collect());
+        }
+        expansion.rows(configs.iter().copied(), runners)
+    }
+}
+
+/// The configs that keys and globs name, in their order, each once; a glob's matches in file order.
+fn matching<'m>(master: &'m Master, keys: &[String]) -> Result<Vec<&'m Config>, Problems> {
+    let mut problems = Problems::default();
+    let mut chosen: Vec<&Config> = Vec::new();
+    for key in keys {
+        let found: Vec<&Config> = if key.contains(['*', '?']) {
+            // Only `*` and `?` are special: what else a glob may mean is escaped.
+            let pattern: String = key
+                .chars()
+                .flat_map(|c| {
+                    let escape = matches!(c, '[' | ']' | '{' | '}' | '\\' | '!' | ',');
+                    escape.then_some('\\').into_iter().chain([c])
+                })
+                .collect();
+            match GlobBuilder::new(&pattern)
+                .literal_separator(false)
+                .backslash_escape(true)
+                .build()
+            {
+                Ok(glob) => {
+                    let matcher = glob.compile_matcher();
+                    master.values().filter(|config| matcher.is_match(&config.key)).collect()
+                }
+                Err(error) => {
+                    problems.push(Problem::file("", format!("`{key}` is no pattern: {error}")));
+                    continue;
+                }
+            }
+        } else {
+            master.get(key).into_iter().collect()
+        };
+        if found.is_empty() {
+            let what = if key.contains(['*', '?']) { "pattern" } else { "key" };
+            let known = master.keys().map(String::as_str);
+            let literal = key.replace(['*', '?'], "");
+            problems.push(
+                Problem::file("", format!("no config matches the {what} `{key}`")).hint(nearest(&literal, known)),
+            );
+        }
+        for config in found {
+            if !chosen.iter().any(|c| c.key == config.key) {
+                chosen.push(config);
+            }
+        }
+    }
+    problems.into_result()?;
+    Ok(chosen)
+}
+
+/// The rows of exact experiment names, each of which names one row.
+fn named(rows: Vec<Row>, names: &[String]) -> Result<Vec<Row>, Problems> {
+    if names.is_empty() {
+        return Ok(rows);
+    }
+    let mut problems = Problems::default();
+    for name in names {
+        let count = rows.iter().filter(|row| row.exp_name == *name).count();
+        if count != 1 {
+            let message = format!("--exp-names `{name}` matches {count} rows, it must match one");
+            let hint = match count {
+                0 => nearest(name, rows.iter().map(|row| row.exp_name.as_str())),
+                _ => "narrow the rows with --conc, --seq-lens or --config-keys".to_owned(),
+            };
+            problems.push(Problem::file("", message).hint(hint));
+        }
+    }
+    problems.into_result()?;
+    Ok(rows.into_iter().filter(|row| names.contains(&row.exp_name)).collect())
+}

@@ -1,0 +1,165 @@
+//! The kinds of file: their names, their JSON Schemas, and how each is checked.
+
+use std::sync::Arc;
+
+use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
+
+use super::changelog::{Changelog, ChangelogFile};
+use super::labels::Labels;
+use super::master::{self, MasterFile};
+use super::policy::EvalPolicies;
+use super::priority::Priorities;
+use super::problem::Problems;
+use super::runners::Runners;
+use super::source::Source;
+use super::thresholds::Thresholds;
+
+/// A kind of YAML file that the project reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Kind {
+    /// `configs/*-master.yaml`
+    Master,
+    /// `configs/runners.yaml`
+    Runners,
+    /// `perf-changelog.yaml`
+    Changelog,
+    /// `configs/eval-policy.yaml`
+    EvalPolicy,
+    /// `configs/labels.yaml`
+    Labels,
+    /// `configs/thresholds.yaml`
+    Thresholds,
+    /// `configs/ci-priority.yaml`
+    CiPriority,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 7] = [
+        Self::Master,
+        Self::Runners,
+        Self::Changelog,
+        Self::EvalPolicy,
+        Self::Labels,
+        Self::Thresholds,
+        Self::CiPriority,
+    ];
+
+    /// Its name, as in `sweepctl schema <kind>`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Master => "master",
+            Self::Runners => "runners",
+            Self::Changelog => "changelog",
+            Self::EvalPolicy => "eval-policy",
+            Self::Labels => "labels",
+            Self::Thresholds => "thresholds",
+            Self::CiPriority => "ci-priority",
+        }
+    }
+
+    /// The kind of a file by its name.
+    #[must_use]
+    pub fn of(file_name: &str) -> Option<Self> {
+        match file_name {
+            "runners.yaml" => Some(Self::Runners),
+            "perf-changelog.yaml" => Some(Self::Changelog),
+            "eval-policy.yaml" => Some(Self::EvalPolicy),
+            "labels.yaml" => Some(Self::Labels),
+            "thresholds.yaml" => Some(Self::Thresholds),
+            "ci-priority.yaml" => Some(Self::CiPriority),
+            name if name.ends_with("-master.yaml") => Some(Self::Master),
+            _ => None,
+        }
+    }
+
+    /// The JSON Schema (draft 2020-12) that editors complete and check with.
+    #[must_use]
+    pub fn schema(self) -> serde_json::Value {
+        match self {
+            Self::Master => schema_of::<MasterFile>("Master configs"),
+            Self::Runners => schema_of::<Runners>("Runners"),
+            Self::Changelog => schema_of::<ChangelogFile>("Changelog"),
+            Self::EvalPolicy => schema_of::<EvalPolicies>("Eval policies"),
+            Self::Labels => schema_of::<Labels>("Labels"),
+            Self::Thresholds => schema_of::<Thresholds>("Thresholds"),
+            Self::CiPriority => schema_of::<Priorities>("Priorities"),
+        }
+    }
+
+    /// Reads a source as this kind and says how many entries it holds.
+    ///
+    /// # Errors
+    /// Every problem of the source.
+    pub fn check(self, source: &Arc<Source>) -> Result<usize, Problems> {
+        Ok(match self {
+            Self::Master => master::load(std::slice::from_ref(source))?.len(),
+            Self::Runners => Runners::load(source)?.labels.len(),
+            Self::Changelog => {
+                let changelog = Changelog::parse(source)?;
+                changelog.decode(&changelog.items())?.len()
+            }
+            Self::EvalPolicy => EvalPolicies::load(source)?.policies.len(),
+            Self::Labels => {
+                let labels = Labels::load(source)?;
+                labels.primary.len() + labels.modifiers.len()
+            }
+            Self::Thresholds => {
+                let thresholds = Thresholds::load(source)?;
+                thresholds.default.len() + thresholds.models.values().map(indexmap::IndexMap::len).sum::<usize>()
+            }
+            Self::CiPriority => {
+                Priorities::load(source)?;
+                1
+            }
+        })
+    }
+
+    /// What [`Kind::check`] counts.
+    #[must_use]
+    pub fn counts(self) -> &'static str {
+        match self {
+            Self::Master => "configs",
+            Self::Runners | Self::Labels => "labels",
+            Self::Changelog => "entries",
+            Self::EvalPolicy => "policies",
+            Self::Thresholds => "thresholds",
+            Self::CiPriority => "file",
+        }
+    }
+}
+
+fn schema_of<T: JsonSchema>(title: &str) -> serde_json::Value {
+    let generator = SchemaGenerator::new(SchemaSettings::draft2020_12());
+    let mut schema = generator.into_root_schema_for::<T>();
+    schema.insert("title".to_owned(), title.into());
+    let mut schema = schema.to_value();
+    drop_null(&mut schema);
+    schema
+}
+
+/// Optional fields are left out, never written as null: editors should not offer it.
+fn drop_null(schema: &mut serde_json::Value) {
+    use serde_json::Value;
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Array(types)) = fields.get_mut("type") {
+                types.retain(|t| t != "null");
+                if let [one] = types.as_slice() {
+                    let one = one.clone();
+                    fields.insert("type".to_owned(), one);
+                }
+            }
+            if let Some(Value::Array(choices)) = fields.get_mut("anyOf") {
+                choices.retain(|c| c.get("type").is_none_or(|t| t != "null"));
+            }
+            if fields.get("default").is_some_and(Value::is_null) {
+                fields.remove("default");
+            }
+            fields.values_mut().for_each(drop_null);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_null),
+        _ => {}
+    }
+}

@@ -1,0 +1,213 @@
+//! `configs/labels.yaml`: what labels, markers and comments on pull requests mean.
+
+use std::sync::Arc;
+
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+
+use super::decode::Decoder;
+use super::problem::{Problems, nearest};
+use super::source::Source;
+use super::tree::Node;
+
+/// The copy that serves a repository without labels of its own.
+pub const BUILT_IN: &str = include_str!("../../configs/labels.yaml");
+
+/// The labels file.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Labels {
+    /// Labels that start a sweep; a pull request carries at most one.
+    pub primary: IndexMap<String, Primary>,
+    /// Labels that change the sweep that a primary one started.
+    pub modifiers: IndexMap<String, Modifier>,
+    /// The text in a head commit's message that skips a pull request's benchmarks.
+    pub skip_marker: String,
+    /// When a push may take over a pull request's sweep.
+    pub reuse: Reuse,
+}
+
+/// How a primary label sweeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Primary {
+    /// Only the lowest concurrency of each topology.
+    #[schemars(default)]
+    pub trim: bool,
+    /// One job first; the rest only if it succeeds.
+    #[schemars(default)]
+    pub canary: bool,
+    /// The first failure of a matrix cancels its other jobs.
+    #[schemars(default)]
+    pub fail_fast: bool,
+}
+
+/// What a modifier label changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Modifier {
+    /// Its effect.
+    pub effect: Effect,
+    /// Whether the run may still be reused by a push.
+    pub reusable: bool,
+}
+
+/// The effect of a modifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub enum Effect {
+    /// Every eligible eval; throughput is kept.
+    AllEvals,
+    /// No throughput.
+    EvalsOnly,
+    /// Short agentic replays.
+    AgentxFast,
+}
+
+/// When a push to the default branch may take over a pull request's sweep.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Reuse {
+    /// The comment that authorizes it, followed by nothing or a run id.
+    pub command: String,
+    /// Whose comment counts.
+    #[schemars(length(min = 1))]
+    pub author_associations: Vec<String>,
+    /// What a merge without authorization does.
+    pub unauthorized_merge: UnauthorizedMerge,
+}
+
+/// What a merge without authorization does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub enum UnauthorizedMerge {
+    /// It sweeps.
+    Sweep,
+    /// It is refused.
+    Refuse,
+}
+
+/// Who may stand in a comment's author association (GitHub's `CommentAuthorAssociation`).
+const ASSOCIATIONS: &[&str] = &[
+    "OWNER",
+    "MEMBER",
+    "COLLABORATOR",
+    "CONTRIBUTOR",
+    "FIRST_TIME_CONTRIBUTOR",
+    "FIRST_TIMER",
+    "MANNEQUIN",
+    "NONE",
+];
+
+impl Labels {
+    /// Reads a labels file.
+    ///
+    /// # Errors
+    /// Every problem of the file.
+    pub fn load(source: &Arc<Source>) -> Result<Self, Problems> {
+        super::load(source, Self::decode)
+    }
+
+    fn decode(d: &mut Decoder, node: &Node<'_>) -> Option<Self> {
+        let mut f = d.fields(node, "the labels file")?;
+        let primary = f.required(d, "primary", |d, node, name| named(d, node, name, primary));
+        let modifiers = f.required(d, "modifiers", |d, node, name| named(d, node, name, modifier));
+        if let (Some(primary), Some(modifiers)) = (&primary, &modifiers) {
+            for label in modifiers.keys().filter(|label| primary.contains_key(*label)) {
+                let message = format!("`{label}` is a primary label and a modifier");
+                d.report(f.at("modifiers"), message, "give each label one meaning");
+            }
+        }
+        let skip_marker = f.required(d, "skip-marker", Decoder::string);
+        let reuse = f.required(d, "reuse", reuse);
+        f.finish(d);
+        Some(Self {
+            primary: primary?,
+            modifiers: modifiers?,
+            skip_marker: skip_marker?,
+            reuse: reuse?,
+        })
+    }
+}
+
+fn named<T>(
+    d: &mut Decoder,
+    node: &Node<'_>,
+    name: &str,
+    mut item: impl FnMut(&mut Decoder, &Node<'_>, &str) -> Option<T>,
+) -> Option<IndexMap<String, T>> {
+    let mut all = IndexMap::new();
+    for (key, value) in d.entries(node, name) {
+        if let Some(value) = item(d, value, key.text()) {
+            all.insert(key.text().to_owned(), value);
+        }
+    }
+    Some(all)
+}
+
+fn primary(d: &mut Decoder, node: &Node<'_>, label: &str) -> Option<Primary> {
+    let mut f = d.fields(node, &format!("label `{label}`"))?;
+    let primary = Primary {
+        trim: f.optional(d, "trim", Decoder::boolean).unwrap_or(false),
+        canary: f.optional(d, "canary", Decoder::boolean).unwrap_or(false),
+        fail_fast: f.optional(d, "fail-fast", Decoder::boolean).unwrap_or(false),
+    };
+    f.finish(d);
+    Some(primary)
+}
+
+fn modifier(d: &mut Decoder, node: &Node<'_>, label: &str) -> Option<Modifier> {
+    let mut f = d.fields(node, &format!("label `{label}`"))?;
+    let effect = f.required(d, "effect", |d, n, name| {
+        let choices = [
+            ("all-evals", Effect::AllEvals),
+            ("evals-only", Effect::EvalsOnly),
+            ("agentx-fast", Effect::AgentxFast),
+        ];
+        d.choice(n, name, &choices)
+    });
+    let reusable = f.required(d, "reusable", Decoder::boolean);
+    f.finish(d);
+    Some(Modifier {
+        effect: effect?,
+        reusable: reusable?,
+    })
+}
+
+fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> {
+    let mut f = d.fields(node, &format!("`{name}`"))?;
+    let command = f.required(d, "command", |d, node, name| {
+        let command = d.string(node, name)?;
+        if !command.starts_with('/') || command.contains(char::is_whitespace) {
+            d.report(
+                node.span,
+                format!("`{command}` is not a command"),
+                "write one word that starts with `/`",
+            );
+        }
+        Some(command)
+    });
+    let author_associations = f.required(d, "author-associations", |d, node, name| {
+        d.list(node, name, 1, |d, node| {
+            let who = d.string(node, name)?;
+            if !ASSOCIATIONS.contains(&who.as_str()) {
+                let hint = nearest(&who, ASSOCIATIONS.iter().copied());
+                d.report(node.span, format!("`{who}` is no author association"), hint);
+            }
+            Some(who)
+        })
+    });
+    let unauthorized_merge = f.required(d, "unauthorized-merge", |d, n, name| {
+        let choices = [
+            ("sweep", UnauthorizedMerge::Sweep),
+            ("refuse", UnauthorizedMerge::Refuse),
+        ];
+        d.choice(n, name, &choices)
+    });
+    f.finish(d);
+    Some(Reuse {
+        command: command?,
+        author_associations: author_associations?,
+        unauthorized_merge: unauthorized_merge?,
+    })
+}

@@ -1,0 +1,42 @@
+//! What people write: one loader for every YAML file, and the typed form of each kind.
+
+pub mod changelog;
+pub mod decode;
+pub mod kind;
+pub mod labels;
+pub mod master;
+pub mod policy;
+pub mod priority;
+pub mod problem;
+pub mod runners;
+pub mod scalar;
+pub mod source;
+pub mod thresholds;
+pub mod tree;
+pub mod types;
+
+use std::sync::Arc;
+
+use decode::Decoder;
+use problem::Problems;
+use source::Source;
+
+/// Reads a source as one typed value, through the tree and a decoder.
+///
+/// # Errors
+/// Every problem of the source.
+pub fn load<T>(
+    source: &Arc<Source>,
+    decode: impl FnOnce(&mut Decoder, &tree::Node<'_>) -> Option<T>,
+) -> Result<T, Problems> {
+    let root = tree::parse(source)?;
+    let mut decoder = Decoder::new(source);
+    let value = decode(&mut decoder, &root);
+    decoder.problems.into_result()?;
+    value.ok_or_else(|| {
+        Problems::from(problem::Problem::file(
+            &source.name,
+            "the file holds nothing that can be read",
+        ))
+    })
+}

@@ -1,0 +1,87 @@
+//! A text that configuration is read from, bounded in size.
+
+use std::io::Read;
+use std::path::Path;
+
+use super::problem::{Problem, Span};
+
+/// The largest configuration file that is read, in bytes (64 MiB).
+///
+/// A hundred times a fleet of ten thousand lines stays under it; a sparse or endless file does not.
+pub const MAX_BYTES: u64 = 64 << 20;
+
+/// One text with the name that messages give it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    /// The path as the user knows it, with `<ref>:` before it where the text came from a commit.
+    pub name: String,
+    /// The whole text; UTF-8 without control characters other than tab and line ends.
+    pub text: String,
+}
+
+impl Source {
+    /// Reads a file of at most [`MAX_BYTES`].
+    ///
+    /// # Errors
+    /// A missing or unreadable file, one over the limit, and everything that [`Source::from_bytes`] refuses.
+    pub fn read(path: &Path) -> Result<Self, Problem> {
+        Self::read_as(path, &path.display().to_string())
+    }
+
+    /// [`Source::read`] under another name than the path's.
+    ///
+    /// # Errors
+    /// As [`Source::read`].
+    pub fn read_as(path: &Path, name: &str) -> Result<Self, Problem> {
+        let failed = |error: std::io::Error| match error.kind() {
+            std::io::ErrorKind::NotFound => Problem::file(name, format!("`{name}` does not exist"))
+                .hint("check the path, or run from the repository's root"),
+            _ => Problem::file(name, format!("`{name}` cannot be read: {error}")),
+        };
+        let file = std::fs::File::open(path).map_err(failed)?;
+        let mut bytes = Vec::new();
+        file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
+        Self::from_bytes(name, bytes)
+    }
+
+    /// Takes bytes as text.
+    ///
+    /// # Errors
+    /// Over [`MAX_BYTES`], bytes that are not UTF-8, and control characters; each is located.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, Problem> {
+        if bytes.len() as u64 > MAX_BYTES {
+            return Err(
+                Problem::file(name, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
+                    .hint("split it: several master files are merged"),
+            );
+        }
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            let line = 1 + error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
+            Problem::file(name, format!("byte {at}, on line {line}, is not UTF-8")).hint("save the file as UTF-8")
+        })?;
+        let source = Self {
+            name: name.to_owned(),
+            text,
+        };
+        match source.text.char_indices().find(|(_, c)| is_control(*c)) {
+            None => Ok(source),
+            Some((at, c)) => Err(Problem::at(
+                &source,
+                Span::of(&source.text, at, at + c.len_utf8()),
+                format!("control character U+{:04X}", u32::from(c)),
+            )
+            .hint("remove it: only tab and line ends are allowed")),
+        }
+    }
+
+    /// The text of a line, counted from 1, without its line end.
+    #[must_use]
+    pub fn line(&self, line: usize) -> &str {
+        self.text.lines().nth(line.saturating_sub(1)).unwrap_or("")
+    }
+}
+
+fn is_control(c: char) -> bool {
+    c.is_control() && !matches!(c, '\t' | '\n' | '\r' | '\u{85}')
+}

@@ -1,0 +1,7 @@
+//! `sweepctl` decides which benchmark and evaluation jobs a change needs, and is the command that each step runs.
+//!
+//! The modules stand in the order in which data flows.
+
+pub mod cli;
+pub mod config;
+pub mod matrix;

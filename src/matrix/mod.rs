@@ -1,0 +1,8 @@
+//! What is computed: configs in, rows out. Nothing here reads a file, a process or the network.
+
+pub mod evals;
+pub mod expand;
+pub mod fingerprint;
+pub mod row;
+pub mod trim;
+pub mod wire;
