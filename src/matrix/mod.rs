@@ -1,8 +1,10 @@
 //! What is computed: configs in, rows out. Nothing here reads a file, a process or the network.
 
+pub mod envelope;
 pub mod evals;
 pub mod expand;
 pub mod fingerprint;
+pub mod names;
 pub mod row;
 pub mod trim;
 pub mod wire;
