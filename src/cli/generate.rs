@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand, ValueEnum, error::ErrorKind};
 use globset::GlobBuilder;
 
-use super::inputs::InputArgs;
+use super::inputs::{Configs, InputArgs};
 use super::{output, usage};
 use crate::config::master::{Config, Master};
 use crate::config::problem::{Problem, Problems, nearest};
@@ -156,9 +156,9 @@ impl Common {
         expansion
     }
 
-    fn finish(&self, rows: Vec<Row>) -> anyhow::Result<()> {
-        let policy = self.inputs.policy()?;
-        let rows = evals::apply(rows, &policy, self.mode(), self.trim_conc);
+    fn finish(&self, rows: Vec<Row>, configs: &Configs) -> anyhow::Result<()> {
+        let policy = self.inputs.chosen(&configs.policies).map_err(Problems::from)?;
+        let rows = evals::apply(rows, policy, self.mode(), self.trim_conc);
         output::json(&rows)
     }
 }
@@ -185,8 +185,9 @@ impl FullSweep {
             let message = "--min-conc must be less than or equal to --max-conc";
             return Err(usage(ErrorKind::ValueValidation, message));
         }
-        let (master, runners) = self.common.inputs.load()?;
-        known_labels(self.runner_type.iter().map(String::as_str), &runners)?;
+        let configs = self.common.inputs.files()?.load()?;
+        let (master, runners) = (&configs.master, &configs.runners);
+        known_labels(self.runner_type.iter().map(String::as_str), runners)?;
         let mut expansion = self.common.expansion(false);
         expansion.step = self.step_size.unsigned_abs();
         expansion.bounds = Bounds {
@@ -200,9 +201,9 @@ impl FullSweep {
             (false, true) => vec![NodeKind::Multi],
             _ => expansion.node_kinds,
         };
-        let configs = master.values().filter(|config| self.keeps(config));
-        let rows = expansion.rows(configs, &runners)?;
-        self.common.finish(rows)
+        let chosen = master.values().filter(|config| self.keeps(config));
+        let rows = expansion.rows(chosen, runners)?;
+        self.common.finish(rows, &configs)
     }
 
     fn keeps(&self, config: &Config) -> bool {
@@ -217,10 +218,10 @@ impl FullSweep {
 
 impl TestConfig {
     fn run(&self) -> anyhow::Result<()> {
-        let (master, runners) = self.common.inputs.load()?;
-        let configs = matching(&master, &self.config_keys)?;
-        let rows = self.rows(&configs, &runners)?;
-        self.common.finish(named(rows, &self.exp_names)?)
+        let inputs = self.common.inputs.files()?.load()?;
+        let configs = matching(&inputs.master, &self.config_keys)?;
+        let rows = self.rows(&configs, &inputs.runners)?;
+        self.common.finish(named(rows, &self.exp_names)?, &inputs)
     }
 
     fn rows(&self, configs: &[&Config], runners: &Runners) -> Result<Vec<Row>, Problems> {

@@ -1,6 +1,6 @@
 //! Which files a command reads.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,9 +10,14 @@ use crate::config::policy::{self, EvalPolicies, EvalPolicy};
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::source::Source;
+use crate::repo::{self, Repo, Revision};
 
 /// The folder of configs, from the repository's root.
 pub const CONFIGS: &str = "configs";
+/// The end of a master file's name.
+const MASTER_END: &str = "-master.yaml";
+/// The repository's own policy file.
+const POLICY: &str = "configs/eval-policy.yaml";
 
 /// Where the inputs of the matrix stand.
 #[derive(Debug, Clone, Args)]
@@ -45,78 +50,140 @@ impl InputArgs {
             .into_iter()
             .flatten()
             .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-            .filter(|name| name.ends_with("-master.yaml"))
+            .filter(|name| name.ends_with(MASTER_END))
             .map(|name| format!("{CONFIGS}/{name}"))
             .collect();
         names.sort();
         if names.is_empty() {
-            let problem = Problem::file(CONFIGS, format!("no `{CONFIGS}/*-master.yaml` here"));
+            let problem = Problem::file(CONFIGS, format!("no `{CONFIGS}/*{MASTER_END}` here"));
             return Err(problem.hint("run from the repository's root, or name --config-files"));
         }
         Ok(names)
     }
 
-    /// Reads master and runners files from the work tree.
+    /// Reads the files of the work tree.
     ///
     /// # Errors
-    /// Every problem of every file.
-    pub fn load(&self) -> Result<(Master, Runners), Problems> {
-        let read = |name: &String| Source::read(Path::new(name)).map(Arc::new);
-        let mut problems = Problems::default();
-        let mut sources = Vec::new();
-        for source in self.master_files()?.iter().map(read) {
-            match source {
-                Ok(source) => sources.push(source),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        let runners = read(&self.runner_config)
-            .map_err(Problems::from)
-            .and_then(|s| Runners::load(&s));
-        let master = master::load(&sources);
-        both(problems, master, runners)
+    /// Every file that is missing or cannot be read.
+    pub fn files(&self) -> Result<Files, Problems> {
+        let read = |name: &str| Source::read(Path::new(name)).map(Arc::new);
+        let names = self.master_files()?;
+        let own_policy = self
+            .eval_policy_file
+            .as_deref()
+            .or_else(|| Path::new(POLICY).exists().then_some(POLICY));
+        let policies = own_policy.map_or_else(|| Ok(built_in_policy()), read);
+        let mut sources = repo::all(
+            names
+                .iter()
+                .map(|name| read(name))
+                .chain([read(&self.runner_config), policies]),
+        )?;
+        Ok(Files::from_list(&mut sources))
     }
 
-    /// The policies of the repository, or the built-in ones.
+    /// Reads the files at a revision.
     ///
     /// # Errors
-    /// A named file that is missing, and every problem of the file.
-    pub fn policies(&self) -> Result<EvalPolicies, Problems> {
-        let own = PathBuf::from(CONFIGS).join("eval-policy.yaml");
-        let source = match &self.eval_policy_file {
-            Some(name) => Source::read(Path::new(name))?,
-            None if own.exists() => Source::read(&own)?,
-            None => Source {
-                name: "<built-in>/eval-policy.yaml".to_owned(),
-                text: policy::BUILT_IN.to_owned(),
-            },
+    /// Every file that is missing or cannot be read.
+    pub fn files_at(&self, repo: &Repo, revision: &Revision) -> Result<Files, Problems> {
+        let names = match self.config_files.as_slice() {
+            [] => repo.files_ending(revision, CONFIGS, MASTER_END)?,
+            named => named.to_vec(),
         };
-        EvalPolicies::load(&Arc::new(source))
+        if names.is_empty() {
+            let problem = Problem::file(CONFIGS, format!("no `{CONFIGS}/*{MASTER_END}` at {}", revision.name));
+            return Err(problem.hint("name --config-files").into());
+        }
+        let policies = match &self.eval_policy_file {
+            Some(name) => repo.required_file(revision, name),
+            None => repo
+                .file(revision, POLICY)
+                .map(|own| own.unwrap_or_else(built_in_policy)),
+        };
+        let read = |name: &str| repo.required_file(revision, name);
+        let mut sources = repo::all(
+            names
+                .iter()
+                .map(|name| read(name))
+                .chain([read(&self.runner_config), policies]),
+        )?;
+        Ok(Files::from_list(&mut sources))
     }
 
     /// The policy in force.
     ///
     /// # Errors
-    /// As [`Self::policies`], and a name that is none.
-    pub fn policy(&self) -> Result<EvalPolicy, Problems> {
-        let policies = self.policies()?;
-        let (_, policy) = policies.named(self.eval_policy.as_deref())?;
-        Ok(policy.clone())
+    /// A name that is none.
+    pub fn chosen<'p>(&self, policies: &'p EvalPolicies) -> Result<&'p EvalPolicy, Problem> {
+        policies.named(self.eval_policy.as_deref()).map(|(_, policy)| policy)
     }
 }
 
-/// Both values, or all problems.
-fn both<A, B>(mut problems: Problems, a: Result<A, Problems>, b: Result<B, Problems>) -> Result<(A, B), Problems> {
-    match (a, b) {
-        (Ok(a), Ok(b)) => {
-            problems.into_result()?;
-            Ok((a, b))
+/// The texts of configs, read and not yet decoded.
+#[derive(Debug)]
+pub struct Files {
+    master: Vec<Arc<Source>>,
+    runners: Arc<Source>,
+    policies: Arc<Source>,
+}
+
+/// The decoded configs.
+#[derive(Debug)]
+pub struct Configs {
+    /// The configs.
+    pub master: Master,
+    /// The runners.
+    pub runners: Runners,
+    /// The policies.
+    pub policies: EvalPolicies,
+}
+
+impl Files {
+    /// Master files, then the runners file and the policy file.
+    fn from_list(sources: &mut Vec<Arc<Source>>) -> Self {
+        let mut rest = sources.split_off(sources.len() - 2);
+        let policies = rest.remove(1);
+        Self {
+            master: std::mem::take(sources),
+            runners: rest.remove(0),
+            policies,
         }
+    }
+
+    /// Decodes everything.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load(&self) -> Result<Configs, Problems> {
+        let configs = both(master::load(&self.master), Runners::load(&self.runners));
+        let ((master, runners), policies) = both(configs, EvalPolicies::load(&self.policies))?;
+        Ok(Configs {
+            master,
+            runners,
+            policies,
+        })
+    }
+}
+
+fn built_in_policy() -> Arc<Source> {
+    Arc::new(Source {
+        name: "<built-in>/eval-policy.yaml".to_owned(),
+        text: policy::BUILT_IN.to_owned(),
+    })
+}
+
+/// Both values, or the problems of both.
+///
+/// # Errors
+/// The problems of both.
+pub fn both<A, B>(a: Result<A, Problems>, b: Result<B, Problems>) -> Result<(A, B), Problems> {
+    match (a, b) {
+        (Ok(a), Ok(b)) => Ok((a, b)),
         (a, b) => {
-            problems.extend(a.err().unwrap_or_default());
+            let mut problems = a.err().unwrap_or_default();
             problems.extend(b.err().unwrap_or_default());
-            problems.into_result()?;
-            Err(Problems::default())
+            Err(problems)
         }
     }
 }

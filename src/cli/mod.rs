@@ -3,6 +3,7 @@
 pub mod generate;
 pub mod inputs;
 pub mod output;
+pub mod plan;
 
 use std::process::ExitCode;
 
@@ -29,6 +30,8 @@ enum Command {
     /// Print the rows of configs, without a changelog
     #[command(subcommand)]
     Generate(generate::Generate),
+    /// Print the jobs that a change of the changelog asks for
+    Plan(plan::PlanArgs),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -45,6 +48,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Generate(generate) => generate.run(),
+        Command::Plan(plan) => plan.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

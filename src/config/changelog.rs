@@ -142,6 +142,10 @@ impl<'s> Changelog<'s> {
     /// `None` when the earlier text is not a prefix that ends where an entry ends.
     #[must_use]
     pub fn added_to_prefix(&self, earlier: &str) -> Option<Vec<&Node<'s>>> {
+        // Without its last line end a text may end inside a value that this one goes on with.
+        if !earlier.is_empty() && !earlier.ends_with('\n') {
+            return None;
+        }
         let rest = self.source.text.strip_prefix(earlier)?;
         let lines = earlier.lines().count();
         let first = self.entries_before(lines + 1);
@@ -152,7 +156,7 @@ impl<'s> Changelog<'s> {
             Some(next) => {
                 let blank = rest.lines().take_while(|line| line.trim().is_empty()).count();
                 let begins = rest.lines().nth(blank).is_some_and(|line| line.starts_with("- "));
-                earlier.ends_with('\n') && begins && next.span.line == lines + blank + 1
+                begins && next.span.line == lines + blank + 1
             }
         };
         at_entry.then(|| self.items[first..].iter().collect())

@@ -1,10 +1,12 @@
 //! What is computed: configs in, rows out. Nothing here reads a file, a process or the network.
 
+pub mod append_only;
 pub mod envelope;
 pub mod evals;
 pub mod expand;
 pub mod fingerprint;
 pub mod names;
+pub mod plan;
 pub mod row;
 pub mod trim;
 pub mod wire;

@@ -1,0 +1,217 @@
+//! `sweepctl plan`: the jobs that a change of the changelog asks for.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+
+use super::inputs::{Configs, InputArgs, both};
+use super::output;
+use crate::config::changelog::{Changelog, Entry};
+use crate::config::problem::{Place, Problem, Problems};
+use crate::config::source::Source;
+use crate::matrix::append_only::Base;
+use crate::matrix::plan::{self, Inputs, Modifiers, Plan};
+use crate::repo::{self, CHANGELOG, Repo, Revision};
+
+/// `sweepctl plan`
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    #[command(flatten)]
+    refs: RefArgs,
+    #[command(flatten)]
+    pub inputs: InputArgs,
+    /// Every eligible eval
+    #[arg(long, help_heading = "Modifiers")]
+    all_evals: bool,
+    /// No throughput
+    #[arg(long, help_heading = "Modifiers")]
+    evals_only: bool,
+    /// Keep the lowest concurrency of each topology
+    #[arg(long, help_heading = "Modifiers")]
+    trim_conc: bool,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which change is planned.
+#[derive(Debug, Args)]
+pub struct RefArgs {
+    /// Where the changelog is compared from: a branch, tag, hash or `HEAD~1`
+    #[arg(long, value_name = "REF", required_unless_present = "latest", requires = "head_ref")]
+    base_ref: Option<String>,
+    /// Where it is compared to
+    #[arg(long, value_name = "REF", required_unless_present = "latest", requires = "base_ref")]
+    head_ref: Option<String>,
+    /// The newest commit that added entries, instead of two refs
+    #[arg(long, conflicts_with_all = ["base_ref", "head_ref"])]
+    latest: bool,
+    /// Where configs are read from
+    #[arg(long, value_name = "WHERE", default_value = "worktree")]
+    configs_from: ConfigsFrom,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ConfigsFrom {
+    /// The files as they are now
+    Worktree,
+    /// The files at the head ref, through git
+    Head,
+}
+
+/// The two sides of a comparison.
+struct Sides {
+    base: Option<Revision>,
+    head: Revision,
+    base_ref: String,
+    head_ref: String,
+}
+
+impl PlanArgs {
+    /// Plans and prints.
+    ///
+    /// # Errors
+    /// Everything wrong with the refs, the changelog or the configs.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let plan = self.plan()?;
+        output::json(&plan)
+    }
+
+    /// The plan.
+    ///
+    /// # Errors
+    /// Everything wrong with the refs, the changelog or the configs.
+    pub fn plan(&self) -> Result<Plan, Problems> {
+        let repo = Repo::open(Path::new("."))?;
+        let sides = self.refs.sides(&repo)?;
+        let from_head = self.refs.configs_from == ConfigsFrom::Head || repo.work_tree().is_none();
+        let head_changelog = repo
+            .file(&sides.head, CHANGELOG)?
+            .unwrap_or_else(|| empty_changelog(&sides.head));
+        let base_changelog = match &sides.base {
+            Some(base) => repo.file(base, CHANGELOG)?,
+            None => None,
+        };
+        let files = match from_head {
+            true => self.inputs.files_at(&repo, &sides.head)?,
+            false => self.inputs.files()?,
+        };
+        let (entries, configs) = std::thread::scope(|scope| {
+            let configs = scope.spawn(|| files.load());
+            let entries = added_entries(base_changelog.as_deref(), &head_changelog);
+            (entries, configs.join().expect("a decoder does not panic"))
+        });
+        let (entries, configs) = both(entries, configs)?;
+        let policy = self.inputs.chosen(&configs.policies)?;
+        let base = || match &sides.base {
+            Some(base) => {
+                let Configs { master, runners, .. } = self.inputs.files_at(&repo, base)?.load()?;
+                Ok(Base { master, runners })
+            }
+            None => Err(Problem::file("", "an append-only entry needs a base commit").into()),
+        };
+        let inputs = Inputs {
+            entries: &entries,
+            master: &configs.master,
+            runners: &configs.runners,
+            policy,
+            base: &base,
+        };
+        let modifiers = Modifiers {
+            all_evals: self.all_evals,
+            evals_only: self.evals_only,
+            trim_conc: self.trim_conc,
+        };
+        let mut plan = plan::plan(&inputs, modifiers)?;
+        plan.changelog_metadata.base_ref = sides.base_ref;
+        plan.changelog_metadata.head_ref = sides.head_ref;
+        Ok(plan)
+    }
+}
+
+impl RefArgs {
+    fn sides(&self, repo: &Repo) -> Result<Sides, Problems> {
+        if let (Some(base_ref), Some(head_ref)) = (&self.base_ref, &self.head_ref) {
+            let mut found = repo::all([repo.revision(base_ref), repo.revision(head_ref)])?;
+            let head = found.remove(1);
+            return Ok(Sides {
+                base: Some(found.remove(0)),
+                head,
+                base_ref: base_ref.clone(),
+                head_ref: head_ref.clone(),
+            });
+        }
+        let tip = repo.revision("HEAD")?;
+        for change in repo.changelog_changes(&tip) {
+            let change = change?;
+            let head = repo.required_file(&change.head, CHANGELOG)?;
+            let base = match &change.base {
+                Some(base) => repo.file(base, CHANGELOG)?,
+                None => None,
+            };
+            if adds_entries(base.as_ref(), &head) {
+                return Ok(Sides {
+                    base_ref: change.base.as_ref().map_or_else(String::new, Revision::hash),
+                    head_ref: change.head.hash(),
+                    base: change.base,
+                    head: change.head,
+                });
+            }
+        }
+        let problem = Problem::file(
+            CHANGELOG,
+            format!("no commit of this branch added an entry to `{CHANGELOG}`"),
+        );
+        Err(problem
+            .hint("append an entry and commit it, or name --base-ref and --head-ref")
+            .into())
+    }
+}
+
+/// Whether a head's changelog has an entry that the base's has not; one that cannot be read adds none.
+fn adds_entries(base: Option<&Arc<Source>>, head: &Arc<Source>) -> bool {
+    let Ok(head) = Changelog::parse(head) else { return false };
+    let Some(base) = base else { return !head.is_empty() };
+    let Ok(base) = Changelog::parse(base) else { return false };
+    head.added(&base).is_ok_and(|added| !added.is_empty())
+}
+
+fn empty_changelog(head: &Revision) -> Arc<Source> {
+    Arc::new(Source {
+        name: format!("{}:{CHANGELOG}", head.name),
+        text: String::new(),
+    })
+}
+
+/// The entries that the head has beyond the base.
+///
+/// # Errors
+/// Texts that are no changelogs, entries that are missing or altered, no addition, and added entries that break the
+/// schema.
+fn added_entries(base: Option<&Source>, head: &Arc<Source>) -> Result<Vec<(Entry, Place)>, Problems> {
+    let changelog = Changelog::parse(head)?;
+    let base_text = base.map_or("", |base| base.text.as_str());
+    let base_source;
+    let base_changelog;
+    let added = match changelog.added_to_prefix(base_text) {
+        Some(added) => added,
+        None => {
+            base_source = Arc::new(base.cloned().unwrap_or_else(|| Source {
+                name: String::new(),
+                text: String::new(),
+            }));
+            base_changelog = Changelog::parse(&base_source)?;
+            changelog.added(&base_changelog)?
+        }
+    };
+    if added.is_empty() {
+        let problem = Problem::file(&head.name, "the head adds no entry to the changelog");
+        return Err(problem.hint("append an entry that says what to measure").into());
+    }
+    let entries = changelog.decode(&added)?;
+    Ok(entries
+        .into_iter()
+        .map(|(entry, span)| (entry, Place::new(head, span)))
+        .collect())
+}
