@@ -5,5 +5,6 @@
 pub mod cli;
 pub mod config;
 pub mod matrix;
+pub mod plan_files;
 pub mod repo;
 pub mod runner;
