@@ -1,0 +1,5 @@
+//! The integration tests: one binary, a module a capability.
+
+mod cli;
+mod corpus;
+mod support;
