@@ -5,4 +5,5 @@
 pub mod cli;
 pub mod config;
 pub mod matrix;
+pub mod mock_server;
 pub mod runner;

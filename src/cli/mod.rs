@@ -2,6 +2,7 @@
 
 pub mod generate;
 pub mod inputs;
+pub mod mock_server;
 pub mod output;
 
 use std::process::ExitCode;
@@ -29,6 +30,8 @@ enum Command {
     /// Print the rows of configs, without a changelog
     #[command(subcommand)]
     Generate(generate::Generate),
+    /// Serve an OpenAI-compatible API that answers eval questions without a GPU
+    MockServer(mock_server::MockServer),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -45,6 +48,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Generate(generate) => generate.run(),
+        Command::MockServer(server) => server.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

@@ -1,0 +1,3 @@
+//! The integration tests, by capability.
+
+mod mock_server;
