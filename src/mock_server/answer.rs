@@ -1,19 +1,17 @@
 //! How a question is answered.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::path::PathBuf;
 
 use aho_corasick::AhoCorasick;
 use clap::Args;
 use rust_decimal::Decimal;
-use serde::Deserialize;
 
+use super::answers_file::{self, Pair, one_blank};
 use super::arithmetic;
 use super::draw::{draw, share, spread};
 use super::truth::Truth;
-use crate::config::problem::{Problem, Problems, Span};
-use crate::config::source::Source;
+use crate::config::problem::{Problem, Problems};
 
 /// Keeps right or wrong, and silent, apart from other draws.
 const ORDER: &str = "order";
@@ -28,7 +26,7 @@ pub struct Skill {
     /// JSON lines {"question": "...", "answer": "... #### 42"}; an answer may also be a plain number or a letter
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Answers")]
     pub answers: Vec<PathBuf>,
-    /// The share of questions that are answered rightly, exact over the answers files
+    /// The share of questions that are answered rightly, exact over each of the answers files
     #[arg(long, value_name = "SHARE", default_value_t = 1.0, value_parser = share, help_heading = "Answers")]
     pub accuracy: f64,
     /// Chooses which questions get which treatment
@@ -59,7 +57,7 @@ pub struct Answerer {
     finder: AhoCorasick,
 }
 
-/// A question whose answer is known, with its places among all of them.
+/// A question whose answer is known, with its places among those of its file.
 #[derive(Debug)]
 pub struct Known {
     /// With every run of white space as one blank.
@@ -69,57 +67,21 @@ pub struct Known {
     reasoning: f64,
 }
 
-/// One line of an answers file.
-#[derive(Deserialize)]
-struct Line {
-    question: String,
-    answer: Written,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged, expecting = "`answer` must be a text or a number")]
-enum Written {
-    Text(String),
-    Number(serde_json::Number),
-}
-
 impl Answerer {
-    /// Reads the answers files; fields of a line other than `question` and `answer` are ignored.
+    /// Reads the answers files.
     ///
     /// # Errors
-    /// Files that cannot be read, and every line that is no question with a number or a letter as its answer, or that
-    /// contradicts an earlier one.
+    /// As [`answers_file::read`].
     pub fn load(skill: Skill) -> Result<Self, Problems> {
-        let mut problems = Problems::default();
-        let mut pairs = Pairs::default();
-        for file in &skill.answers {
-            match Source::read(file) {
-                Ok(source) => pairs.read(&source, &mut problems),
-                Err(problem) => problems.push(problem),
-            }
-        }
-        problems.into_result()?;
-        Self::new(pairs.list, skill)
+        let files = answers_file::read(&skill.answers)?;
+        Self::new(files, skill)
     }
 
-    fn new(pairs: Vec<(String, Truth)>, skill: Skill) -> Result<Self, Problems> {
-        let questions: Vec<&str> = pairs.iter().map(|(question, _)| question.as_str()).collect();
-        let finder = AhoCorasick::new(&questions)
+    fn new(files: Vec<Vec<Pair>>, skill: Skill) -> Result<Self, Problems> {
+        // A file is a task: each gets its own exact shares.
+        let known: Vec<Known> = files.into_iter().flat_map(|file| placed(file, skill.seed)).collect();
+        let finder = AhoCorasick::new(known.iter().map(|known| &known.question))
             .map_err(|error| Problem::file("", format!("the answers are too many to search: {error}")))?;
-        let places = spread(skill.seed, ORDER, &questions)
-            .into_iter()
-            .zip(spread(skill.seed, REASONING, &questions));
-        let places: Vec<_> = places.collect();
-        let known = pairs
-            .into_iter()
-            .zip(places)
-            .map(|((question, truth), (order, reasoning))| Known {
-                question,
-                truth,
-                order,
-                reasoning,
-            })
-            .collect();
         Ok(Self { skill, known, finder })
     }
 
@@ -173,6 +135,21 @@ impl Answerer {
     }
 }
 
+/// The questions of one file, with their places.
+fn placed(file: Vec<Pair>, seed: u64) -> Vec<Known> {
+    let questions: Vec<&str> = file.iter().map(|pair| pair.question.as_str()).collect();
+    let orders = spread(seed, ORDER, &questions);
+    let reasonings = spread(seed, REASONING, &questions);
+    let places = orders.into_iter().zip(reasonings);
+    let known = file.into_iter().zip(places).map(|(pair, (order, reasoning))| Known {
+        question: pair.question,
+        truth: pair.truth,
+        order,
+        reasoning,
+    });
+    known.collect()
+}
+
 /// A question, as [`Answerer::question`] found it.
 #[derive(Debug)]
 pub enum Question<'a> {
@@ -201,72 +178,8 @@ fn computed(question: &str) -> Truth {
     Truth::Number(value.round_dp(DIGITS).normalize())
 }
 
-/// A text with every run of white space as one blank: prompt templates differ in it.
-fn one_blank(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Questions and answers, each question once.
-#[derive(Default)]
-struct Pairs {
-    list: Vec<(String, Truth)>,
-    index: HashMap<String, usize>,
-}
-
-impl Pairs {
-    fn read(&mut self, source: &Source, problems: &mut Problems) {
-        for (at, line) in source.text.lines().enumerate() {
-            if line.trim().is_empty() {
-                continue;
-            }
-            if let Err((column, message, hint)) = self.line(line) {
-                let span = Span {
-                    line: at + 1,
-                    column,
-                    length: 1,
-                };
-                problems.push(Problem::at(source, span, message).hint(hint));
-            }
-        }
-    }
-
-    /// Takes one line, or says where and what is wrong with it, and the way out.
-    fn line(&mut self, line: &str) -> Result<(), (usize, String, &'static str)> {
-        const SHAPE: &str = r##"each line is like {"question": "1 + 1?", "answer": "It is #### 2"}"##;
-        let line: Line =
-            serde_json::from_str(line).map_err(|error| (error.column().max(1), error.to_string(), SHAPE))?;
-        let question = one_blank(&line.question);
-        if question.is_empty() {
-            return Err((1, "the question is empty".to_owned(), SHAPE));
-        }
-        let answer = match line.answer {
-            Written::Text(text) => text,
-            Written::Number(number) => number.to_string(),
-        };
-        let truth = Truth::parse(&answer).ok_or_else(|| {
-            let message = format!("the answer `{answer}` has neither a number nor a letter");
-            (1, message, "end it in `#### 42`, or write `42`, `C` or `(C)`")
-        })?;
-        match self.index.get(&question) {
-            Some(known) if self.list[*known].1 != truth => Err((
-                1,
-                format!("`{question}` has the answer {} already", self.list[*known].1),
-                "remove one of the two lines",
-            )),
-            Some(_) => Ok(()),
-            None => {
-                self.index.insert(question.clone(), self.list.len());
-                self.list.push((question, truth));
-                Ok(())
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-
     use super::*;
 
     const PERFECT: Skill = Skill {
@@ -277,11 +190,16 @@ mod tests {
         reasoning_only_rate: 0.0,
     };
 
+    fn file(pairs: &[(&str, &str)]) -> Vec<Pair> {
+        let pair = |(question, answer): &(&str, &str)| Pair {
+            question: (*question).to_owned(),
+            truth: Truth::parse(answer).expect("an answer"),
+        };
+        pairs.iter().map(pair).collect()
+    }
+
     fn answerer(pairs: &[(&str, &str)], skill: Skill) -> Answerer {
-        let pairs = pairs
-            .iter()
-            .map(|(question, answer)| ((*question).to_owned(), Truth::parse(answer).expect("an answer")));
-        Answerer::new(pairs.collect(), skill).expect("a few questions")
+        Answerer::new(vec![file(pairs)], skill).expect("a few questions")
     }
 
     fn content(answerer: &Answerer, prompt: &str) -> String {
@@ -336,6 +254,23 @@ mod tests {
     }
 
     #[test]
+    fn each_file_gets_its_share() {
+        let pairs = sums(30);
+        let pairs: Vec<_> = pairs.iter().map(|(question, _)| (question.as_str(), "C")).collect();
+        let skill = Skill {
+            accuracy: 0.5,
+            ..PERFECT
+        };
+        let (first, second) = pairs.split_at(10);
+        let answerer = Answerer::new(vec![file(first), file(second)], skill).expect("a few questions");
+        let right = |pairs: &[(&str, &str)]| {
+            let contents = pairs.iter().map(|(q, _)| content(&answerer, q));
+            contents.filter(|content| content == "The answer is (C).").count()
+        };
+        assert_eq!((right(first), right(second)), (5, 10));
+    }
+
+    #[test]
     fn a_better_model_keeps_what_a_worse_one_knew() {
         let pairs = sums(40);
         let right = |accuracy: f64| -> Vec<bool> {
@@ -376,29 +311,5 @@ mod tests {
         let hidden: Vec<_> = answers.filter(|answer| answer.content.is_empty()).collect();
         assert_eq!(hidden.len(), 5);
         assert!(hidden.iter().all(|answer| answer.reasoning.contains("\n#### ")));
-    }
-
-    #[test]
-    fn every_bad_line_is_reported() {
-        let mut file = tempfile::NamedTempFile::new().expect("a file");
-        let lines = [
-            r##"{"question": "a", "answer": "so #### 1", "more": true}"##,
-            "",
-            r#"{"question": "b", "answer": 2}"#,
-            r#"{"question": "c"}"#,
-            r#"{"question": "d", "answer": "blue"}"#,
-            r#"{"question": " a ", "answer": "3"}"#,
-            r#"{"question": "b", "answer": "2"}"#,
-            r#"{"question": " ", "answer": "2"}"#,
-            "not JSON",
-        ];
-        writeln!(file, "{}", lines.join("\n")).expect("written");
-        let answers = vec![file.path().to_owned(), PathBuf::from("no-such-file.jsonl")];
-        let problems = Answerer::load(Skill { answers, ..PERFECT }).expect_err("five bad lines");
-        let at = problems.0.iter().map(|p| p.span.map(|span| span.line));
-        assert_eq!(
-            at.collect::<Vec<_>>(),
-            [Some(4), Some(5), Some(6), Some(8), Some(9), None]
-        );
     }
 }

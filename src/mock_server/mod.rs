@@ -1,11 +1,12 @@
 //! A small server with the OpenAI API, in place of an inference engine: it answers eval questions with a known
 //! accuracy, takes the lengths that throughput clients ask for, and fails on demand.
 //!
-//! A request is read (`protocol`), its question is found and answered (`answer`, with `truth`, `arithmetic` and
-//! `draw`), the answer is put under the request's limits (`reply`), faults strike (`faults`), and the body is sent over
-//! time (`events`, `pace`). `traffic` counts.
+//! A request is read (`protocol`), its question is found and answered (`answer`, with `answers_file`, `truth`,
+//! `arithmetic` and `draw`), the answer is put under the request's limits (`reply`), faults strike (`faults`), and the
+//! body is sent over time (`events`, `pace`). `traffic` counts, and `routes` joins it all.
 
 pub mod answer;
+mod answers_file;
 mod arithmetic;
 mod draw;
 mod events;

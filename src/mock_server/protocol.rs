@@ -97,7 +97,7 @@ impl Request {
     /// Reads a body.
     ///
     /// # Errors
-    /// 400 for anything that is no request, 413 for a body over the limit.
+    /// 400 for anything that is no request.
     pub fn read(body: &[u8]) -> Result<Self, ApiError> {
         serde_json::from_slice(body)
             .map_err(|error| ApiError::invalid(format!("the body is no valid request: {error}")))

@@ -182,13 +182,12 @@ impl Generation {
 
     /// One JSON value, sent when its last word is due.
     async fn whole(self, app: &App, start: Instant, end: End, ticket: Ticket) -> Response {
-        let head = head(app, self.endpoint, ticket.number, false);
+        let mut value = head(app, self.endpoint, ticket.number, false);
         let choices = self
             .replies
             .iter()
             .enumerate()
             .map(|(index, reply)| self.choice(index, reply));
-        let mut value = head;
         value["choices"] = choices.collect();
         value["usage"] = self.usage.clone();
         let bytes = Bytes::from(value.to_string());

@@ -340,6 +340,13 @@ fn a_hanging_request_holds_up_nobody_else_and_no_signal() {
     assert!(hanging.read(&mut [0; 1]).is_err(), "nothing comes");
     assert_eq!(server.get("/health").status, 200);
     assert_eq!(server.metric("in_flight"), 1);
+    drop(hanging);
+    let start = Instant::now();
+    while server.metric("in_flight") > 0 {
+        assert!(start.elapsed() < PATIENCE, "a client that leaves is forgotten");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let _hanging = server.send("POST", "/v1/completions", body.as_bytes());
     let start = Instant::now();
     server.signal(Signal::SIGTERM);
     assert_eq!(server.exit_code(), Some(0));
