@@ -2,4 +2,5 @@
 
 mod cli;
 mod corpus;
+mod mock_server;
 mod support;
