@@ -6,3 +6,4 @@ pub mod cli;
 pub mod config;
 pub mod matrix;
 pub mod runner;
+pub mod step;

@@ -1,5 +1,8 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
+pub mod annotate;
+pub mod eval;
+pub mod eval_validate;
 pub mod generate;
 pub mod inputs;
 pub mod output;
@@ -29,6 +32,9 @@ enum Command {
     /// Print the rows of configs, without a changelog
     #[command(subcommand)]
     Generate(generate::Generate),
+    /// Run and judge an eval
+    #[command(subcommand)]
+    Eval(eval::Eval),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -45,6 +51,7 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Generate(generate) => generate.run(),
+        Command::Eval(eval) => eval.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

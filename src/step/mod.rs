@@ -1,0 +1,9 @@
+//! What a job runs, one module a step. A step knows one row, and what it finds on disk is not trusted.
+
+
+pub mod markdown;
+pub mod plan;
+pub mod results;
+pub mod validate;
+
+

@@ -1,0 +1,4 @@
+//! The integration tests, by capability.
+
+mod fixture;
+mod validate;
