@@ -10,7 +10,13 @@ use serde_json::{Value, json};
 pub fn sweepctl(folder: &Path) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("sweepctl"));
     command.current_dir(folder);
-    for name in ["GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY", "MODEL_PREFIX", "EVAL_LIMIT", "RESULT_FILENAME"] {
+    for name in [
+        "GITHUB_ACTIONS",
+        "GITHUB_STEP_SUMMARY",
+        "MODEL_PREFIX",
+        "EVAL_LIMIT",
+        "RESULT_FILENAME",
+    ] {
         command.env_remove(name);
     }
     command
@@ -32,7 +38,10 @@ pub fn corpus(part: &str) -> Option<PathBuf> {
     if root.is_dir() {
         return Some(root.join(part));
     }
-    eprintln!("NOT TESTED: there is no corpus at {}; name one in SWEEPCTL_CORPUS", root.display());
+    eprintln!(
+        "NOT TESTED: there is no corpus at {}; name one in SWEEPCTL_CORPUS",
+        root.display()
+    );
     None
 }
 

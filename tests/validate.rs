@@ -5,7 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::fixture::{batch, cases, corpus, envelope, meta, multinode_envelope, read_json, result, run, sweepctl, write};
+use crate::fixture::{
+    batch, cases, corpus, envelope, meta, multinode_envelope, read_json, result, run, sweepctl, write,
+};
 
 #[test]
 fn the_corpus_is_judged_as_it_should_be() {
@@ -16,7 +18,13 @@ fn the_corpus_is_judged_as_it_should_be() {
         let thresholds = corpus("evals/thresholds.yaml").expect("there are cases, so there is a corpus");
         let mut command = sweepctl(&folder.join("work"));
         command.args(["eval", "validate", "--thresholds"]).arg(thresholds);
-        command.args(case["args"].as_array().expect("args").iter().map(|arg| arg.as_str().expect("text")));
+        command.args(
+            case["args"]
+                .as_array()
+                .expect("args")
+                .iter()
+                .map(|arg| arg.as_str().expect("text")),
+        );
         let (code, stdout, stderr) = run(&mut command);
         if i64::from(code) != case["expect_exit"] {
             misses.push(format!("{}: exit {code}\n{stdout}{stderr}", folder.display()));
@@ -24,7 +32,13 @@ fn the_corpus_is_judged_as_it_should_be() {
             misses.push(format!("{}: fails without a reason", folder.display()));
         }
     }
-    assert!(misses.is_empty(), "{} of {}:\n{}", misses.len(), cases.len(), misses.join("\n"));
+    assert!(
+        misses.is_empty(),
+        "{} of {}:\n{}",
+        misses.len(),
+        cases.len(),
+        misses.join("\n")
+    );
 }
 
 const THRESHOLDS: &str = "\
@@ -72,7 +86,9 @@ impl Work {
 
     fn judge(&self, args: &[&str]) -> (i32, Value, String) {
         let mut command = sweepctl(self.path());
-        command.args(["eval", "validate", "--thresholds", "thresholds.yaml"]).args(args);
+        command
+            .args(["eval", "validate", "--thresholds", "thresholds.yaml"])
+            .args(args);
         let (code, stdout, stderr) = run(&mut command);
         (code, serde_json::from_str(&stdout).unwrap_or(Value::Null), stderr)
     }
@@ -106,7 +122,10 @@ fn a_threshold_is_the_models_then_the_default_then_min_score() {
     assert_eq!(report["checks"][0]["threshold"], 0.9);
     assert_eq!(report["checks"][0]["source"], "default");
     assert_eq!(report["model_prefix"], "m1");
-    work.fails(&["--model-prefix", "strict"], &["under 0.97 (models.strict) by 1.0 standard errors of 0.0200"]);
+    work.fails(
+        &["--model-prefix", "strict"],
+        &["under 0.97 (models.strict) by 1.0 standard errors of 0.0200"],
+    );
     work.file("results.json", &result("unlisted", 0.95));
     work.passes(&[]);
     work.fails(&["--min-score", "0.96"], &["under 0.96 (--min-score)"]);
@@ -118,7 +137,9 @@ fn the_prefix_comes_from_the_files_before_the_environment() {
     let work = Work::new();
     let judge = |work: &Work| {
         let mut command = sweepctl(work.path());
-        command.args(["eval", "validate", "--thresholds", "thresholds.yaml"]).env("MODEL_PREFIX", "strict");
+        command
+            .args(["eval", "validate", "--thresholds", "thresholds.yaml"])
+            .env("MODEL_PREFIX", "strict");
         run(&mut command).0
     };
     assert_eq!(judge(&work), 0);
@@ -131,7 +152,17 @@ fn the_prefix_comes_from_the_files_before_the_environment() {
 #[test]
 fn a_score_is_a_finite_number_from_0_to_1() {
     let work = Work::new();
-    for value in ["NaN", "Infinity", "-Infinity", "true", "1.01", "-0.01", "\"0.95\"", "null", "[0.95]"] {
+    for value in [
+        "NaN",
+        "Infinity",
+        "-Infinity",
+        "true",
+        "1.01",
+        "-0.01",
+        "\"0.95\"",
+        "null",
+        "[0.95]",
+    ] {
         let text = result("plain", 0.5).to_string().replace("0.5", value);
         work.text("results.json", text);
         work.fails(&[], &["not a number from 0 to 1"]);
@@ -149,7 +180,10 @@ fn nothing_checked_is_a_failure_of_that_task() {
     two["configs"]["other"] = json!({"metric_list": [{"metric": "f1"}]});
     work.file("results.json", &two);
     work.passes(&[]);
-    work.fails(&["--metric-prefix", "bleu"], &["`plain` has no metric", "`other` has no metric"]);
+    work.fails(
+        &["--metric-prefix", "bleu"],
+        &["`plain` has no metric", "`other` has no metric"],
+    );
 }
 
 #[test]
@@ -159,7 +193,10 @@ fn a_threshold_names_its_metric_and_shows_its_calibration() {
     tuned["results"]["tuned"]["f1,none"] = json!(0.7);
     work.file("results.json", &tuned);
     let stderr = work.fails(&[], &["`tuned` `f1,none` is 0.7000, under 0.8 (default)"]);
-    assert!(stderr.contains("calibrated on a mean of 0.85, a spread of 0.01, 900 samples"), "{stderr}");
+    assert!(
+        stderr.contains("calibrated on a mean of 0.85, a spread of 0.01, 900 samples"),
+        "{stderr}"
+    );
     assert!(stderr.contains("the file gives no standard error"), "{stderr}");
 }
 
@@ -181,7 +218,9 @@ fn every_sample_counts_unless_a_limit_was_set() {
     work.file("envelope.json", &limited);
     work.passes(&["--envelope", "envelope.json"]);
     for effective in ["0", "-1", "true", "null", "NaN", "\"100\""] {
-        let text = result("plain", 0.95).to_string().replace("\"effective\":100", &format!("\"effective\":{effective}"));
+        let text = result("plain", 0.95)
+            .to_string()
+            .replace("\"effective\":100", &format!("\"effective\":{effective}"));
         work.text("results.json", text);
         work.fails(&[], &["`plain` evaluated "]);
     }
@@ -221,14 +260,32 @@ fn unreadable_files_are_named_and_do_not_hide_others() {
     let work = Work::batch();
     work.text("results_conc16.json", "");
     work.text("results_conc32.json", b"{\"results\": {\"\xff\": 1}}");
-    work.fails(&[], &["results_conc16.json is empty", "results_conc32.json is not UTF-8 at byte 14"]);
+    work.fails(
+        &[],
+        &[
+            "results_conc16.json is empty",
+            "results_conc32.json is not UTF-8 at byte 14",
+        ],
+    );
     work.text("results_conc16.json", "{\"results\": {\"plain\": ");
     work.text("results_conc32.json", "[]");
-    work.fails(&[], &["results_conc16.json is cut off in line 1", "results_conc32.json is no JSON object"]);
+    work.fails(
+        &[],
+        &[
+            "results_conc16.json is cut off in line 1",
+            "results_conc32.json is no JSON object",
+        ],
+    );
     work.file("results_conc16.json", &json!({}));
     std::fs::remove_file(work.path().join("results_conc32.json")).expect("removed");
     std::os::unix::fs::symlink("/etc/passwd", work.path().join("results_conc32.json")).expect("linked");
-    let stderr = work.fails(&[], &["`results` holds no task", "results_conc32.json cannot be read: it is a link"]);
+    let stderr = work.fails(
+        &[],
+        &[
+            "`results` holds no task",
+            "results_conc32.json cannot be read: it is a link",
+        ],
+    );
     assert!(!stderr.contains("root:"), "{stderr}");
 }
 
@@ -245,7 +302,12 @@ fn an_unreadable_thresholds_file_is_an_error() {
 fn silence_is_said_apart_from_wrong_answers() {
     let work = Work::new();
     let lines = |empty: usize, all: usize| {
-        let line = |at: usize| format!("{{\"resps\": [[\"{}\"]], \"exact_match\": NaN}}\n", if at < empty { "" } else { "x" });
+        let line = |at: usize| {
+            format!(
+                "{{\"resps\": [[\"{}\"]], \"exact_match\": NaN}}\n",
+                if at < empty { "" } else { "x" }
+            )
+        };
         (0..all).map(line).collect::<String>()
     };
     work.text("samples_plain_2026-11-01T00-00-00.jsonl", lines(5, 100));
@@ -259,7 +321,10 @@ fn silence_is_said_apart_from_wrong_answers() {
     std::fs::remove_file(work.path().join("samples_plain_2026-11-01T00-00-00.jsonl")).expect("removed");
     work.text("samples_tuned_2026-11-01T00-00-00.jsonl", lines(50, 100));
     work.passes(&[]);
-    work.text("samples_tuned_2026-11-01T00-00-00.jsonl", format!("{}{{\"resps\": [[\"", lines(0, 2)));
+    work.text(
+        "samples_tuned_2026-11-01T00-00-00.jsonl",
+        format!("{}{{\"resps\": [[\"", lines(0, 2)),
+    );
     work.fails(&[], &["samples_tuned_2026-11-01T00-00-00.jsonl is cut off in line 3"]);
 }
 
@@ -270,13 +335,25 @@ fn a_batch_has_exactly_the_points_that_were_asked_for() {
     work.passes(&[]);
     work.fails(
         &["--expected-concs", "16 32 64"],
-        &["`eval_concs` is concurrencies 16, 32", "`completed_eval_concs` lacks concurrency 64", "no result file for concurrency 64"],
+        &[
+            "`eval_concs` is concurrencies 16, 32",
+            "`completed_eval_concs` lacks concurrency 64",
+            "no result file for concurrency 64",
+        ],
     );
     work.file("results_conc16_2.json", &result("plain", 0.95));
     work.fails(&[], &["2 result files for concurrency 16"]);
-    std::fs::rename(work.path().join("results_conc16_2.json"), work.path().join("results_conc48.json")).expect("moved");
+    std::fs::rename(
+        work.path().join("results_conc16_2.json"),
+        work.path().join("results_conc48.json"),
+    )
+    .expect("moved");
     work.fails(&[], &["results_conc48.json: concurrency 48 is unexpected"]);
-    std::fs::rename(work.path().join("results_conc48.json"), work.path().join("results_x.json")).expect("moved");
+    std::fs::rename(
+        work.path().join("results_conc48.json"),
+        work.path().join("results_x.json"),
+    )
+    .expect("moved");
     work.fails(&[], &["results_x.json: no `_conc<N>` before the extension"]);
 }
 
@@ -284,14 +361,38 @@ fn a_batch_has_exactly_the_points_that_were_asked_for() {
 fn the_lists_of_a_batch_are_lists_of_distinct_concurrencies() {
     let work = Work::batch();
     let cases = [
-        (batch(&json!([16, 32]), &json!([16]), &json!([32])), vec!["failed at concurrency 32", "lacks concurrency 32"]),
-        (batch(&json!([16, 32, 16]), &json!([16, 32]), &json!([])), vec!["`eval_concs` has 16 twice"]),
-        (batch(&json!([16, 32]), &json!([16, 32, 32]), &json!([])), vec!["`completed_eval_concs` has 32 twice"]),
-        (batch(&json!([16, 32]), &json!([16, 32, 64]), &json!([])), vec!["has concurrency 64, which nobody asked for"]),
-        (batch(&json!([16, 32]), &json!("16 32"), &json!([])), vec!["`completed_eval_concs` is no list"]),
-        (batch(&json!([16, 32]), &json!([16, 32]), &Value::Null), vec!["`failed_eval_concs` is no list"]),
-        (batch(&json!([16, "32"]), &json!([16, 32]), &json!([])), vec!["`eval_concs` has \"32\", which is no concurrency"]),
-        (batch(&json!([16, true]), &json!([16, 32]), &json!([])), vec!["`eval_concs` has true"]),
+        (
+            batch(&json!([16, 32]), &json!([16]), &json!([32])),
+            vec!["failed at concurrency 32", "lacks concurrency 32"],
+        ),
+        (
+            batch(&json!([16, 32, 16]), &json!([16, 32]), &json!([])),
+            vec!["`eval_concs` has 16 twice"],
+        ),
+        (
+            batch(&json!([16, 32]), &json!([16, 32, 32]), &json!([])),
+            vec!["`completed_eval_concs` has 32 twice"],
+        ),
+        (
+            batch(&json!([16, 32]), &json!([16, 32, 64]), &json!([])),
+            vec!["has concurrency 64, which nobody asked for"],
+        ),
+        (
+            batch(&json!([16, 32]), &json!("16 32"), &json!([])),
+            vec!["`completed_eval_concs` is no list"],
+        ),
+        (
+            batch(&json!([16, 32]), &json!([16, 32]), &Value::Null),
+            vec!["`failed_eval_concs` is no list"],
+        ),
+        (
+            batch(&json!([16, "32"]), &json!([16, 32]), &json!([])),
+            vec!["`eval_concs` has \"32\", which is no concurrency"],
+        ),
+        (
+            batch(&json!([16, true]), &json!([16, 32]), &json!([])),
+            vec!["`eval_concs` has true"],
+        ),
     ];
     for (meta, wanted) in cases {
         work.file("meta_env.json", &meta);
@@ -317,9 +418,15 @@ fn a_single_point_has_one_result_at_its_concurrency() {
     let work = Work::new();
     work.passes(&["--expected-concs", "64"]);
     work.fails(&["--expected-concs", "32"], &["`conc` is 64, 32 was asked for"]);
-    work.fails(&["--expected-concs", "32 64"], &["concurrencies 32, 64 were asked for, but there is no `eval_concs`"]);
+    work.fails(
+        &["--expected-concs", "32 64"],
+        &["concurrencies 32, 64 were asked for, but there is no `eval_concs`"],
+    );
     work.file("results_old.json", &result("plain", 0.95));
-    work.fails(&[], &["2 result files for a single point: results.json, results_old.json"]);
+    work.fails(
+        &[],
+        &["2 result files for a single point: results.json, results_old.json"],
+    );
     for text in ["", "16 x", "0", "16 16", "-1", "1.5"] {
         let (code, _, stderr) = work.judge(&[&format!("--expected-concs={text}")]);
         assert_eq!(code, 1, "{text}: {stderr}");
@@ -335,7 +442,12 @@ fn an_envelope_says_what_was_asked_for() {
     work.file("envelope.json", &envelope("0123456789ab", 32));
     work.fails(&["--envelope", "envelope.json"], &["`conc` is 64, 32 was asked for"]);
     let mut other = meta(64);
-    for (name, value) in [("job_id", json!("ffffffffffff")), ("tp", json!(4)), ("hw", json!("B200")), ("isl", json!("1024"))] {
+    for (name, value) in [
+        ("job_id", json!("ffffffffffff")),
+        ("tp", json!(4)),
+        ("hw", json!("B200")),
+        ("isl", json!("1024")),
+    ] {
         other[name] = value;
     }
     work.file("meta_env.json", &other);
@@ -349,7 +461,10 @@ fn an_envelope_says_what_was_asked_for() {
     work.fails(&["--envelope", "envelope.json"], &wanted);
     let work = Work::batch();
     work.file("envelope.json", &multinode_envelope("0123456789ab", &[16, 32]));
-    work.fails(&["--envelope", "envelope.json"], &["`is_multinode` is false, the job's is true"]);
+    work.fails(
+        &["--envelope", "envelope.json"],
+        &["`is_multinode` is false, the job's is true"],
+    );
 }
 
 #[test]
@@ -365,14 +480,24 @@ fn on_actions_problems_are_annotated_within_the_limit_and_summarized() {
     let summary = work.path().join("summary.md");
     let mut command = sweepctl(work.path());
     command.args(["eval", "validate", "--thresholds", "thresholds.yaml"]);
-    command.env("GITHUB_ACTIONS", "true").env("GITHUB_STEP_SUMMARY", &summary);
+    command
+        .env("GITHUB_ACTIONS", "true")
+        .env("GITHUB_STEP_SUMMARY", &summary);
     let (code, stdout, stderr) = run(&mut command);
     assert_eq!(code, 1);
     let report: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(report["problems"].as_array().map(Vec::len), Some(31));
-    let annotations: Vec<&str> = stderr.lines().filter(|line| line.trim_start().starts_with("::")).collect();
+    let annotations: Vec<&str> = stderr
+        .lines()
+        .filter(|line| line.trim_start().starts_with("::"))
+        .collect();
     assert_eq!(annotations.len(), 10, "{stderr}");
-    assert!(annotations.iter().all(|line| line.starts_with("::error title=Eval scores::")), "{annotations:?}");
+    assert!(
+        annotations
+            .iter()
+            .all(|line| line.starts_with("::error title=Eval scores::")),
+        "{annotations:?}"
+    );
     assert!(annotations[9].contains("22 more"), "{annotations:?}");
     let summary = std::fs::read_to_string(summary).expect("a summary");
     assert!(summary.starts_with("### Eval scores: 31 problems\n"), "{summary}");

@@ -104,7 +104,11 @@ impl Validate {
             }
         };
         problems.into_result()?;
-        let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty() && value != meta::UNKNOWN);
+        let variable = |name| {
+            std::env::var(name)
+                .ok()
+                .filter(|value| !value.is_empty() && value != meta::UNKNOWN)
+        };
         Ok(Request {
             thresholds,
             min_score: self.min_score,
@@ -153,9 +157,17 @@ fn matching(pattern: &str) -> Result<Vec<PathBuf>, Problem> {
     let refused = |why: String| Problem::file("", format!("--results-glob `{pattern}`: {why}"));
     let name = path.file_name().map(|name| name.to_string_lossy());
     let name = name.ok_or_else(|| refused("it names no file".to_owned()))?;
-    let glob = GlobBuilder::new(&name).build().map_err(|error| refused(error.to_string()))?.compile_matcher();
+    let glob = GlobBuilder::new(&name)
+        .build()
+        .map_err(|error| refused(error.to_string()))?
+        .compile_matcher();
     let listed = file::walk(folder.unwrap_or(Path::new(".")), 0)
         .map_err(|error| refused(error.to_string()).hint("the pattern may stand for files, not for folders"))?;
-    let names = listed.into_iter().flat_map(|folder| folder.names).filter(|name| glob.is_match(name));
-    Ok(names.map(|name| folder.map_or_else(|| PathBuf::from(&name), |folder| folder.join(&name))).collect())
+    let names = listed
+        .into_iter()
+        .flat_map(|folder| folder.names)
+        .filter(|name| glob.is_match(name));
+    Ok(names
+        .map(|name| folder.map_or_else(|| PathBuf::from(&name), |folder| folder.join(&name)))
+        .collect())
 }

@@ -1,11 +1,13 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod annotate;
+pub mod collect;
 pub mod eval;
 pub mod eval_validate;
 pub mod generate;
 pub mod inputs;
 pub mod output;
+pub mod result;
 
 use std::process::ExitCode;
 
@@ -35,6 +37,12 @@ enum Command {
     /// Run and judge an eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    /// Process the result of a throughput job
+    #[command(subcommand)]
+    Result(result::ResultCommand),
+    /// Gather the results of all jobs
+    #[command(subcommand)]
+    Collect(collect::Collect),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -52,6 +60,8 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Generate(generate) => generate.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Result(result) => result.run(),
+        Command::Collect(collect) => collect.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

@@ -35,7 +35,10 @@ pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
 /// A bulleted list; every item is escaped.
 #[must_use]
 pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
-    items.into_iter().map(|item| format!("- {}\n", escape(item.as_ref()))).collect()
+    items
+        .into_iter()
+        .map(|item| format!("- {}\n", escape(item.as_ref())))
+        .collect()
 }
 
 #[cfg(test)]

@@ -18,7 +18,10 @@ use crate::matrix::row::Row;
 /// # Errors
 /// A file that cannot be read or is no envelope.
 pub fn read_envelope(path: &Path) -> Result<Envelope, Problem> {
-    parse(path, "an envelope: an object with id, name, runs-on, timeout-minutes and row")
+    parse(
+        path,
+        "an envelope: an object with id, name, runs-on, timeout-minutes and row",
+    )
 }
 
 #[derive(Deserialize)]

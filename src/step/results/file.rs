@@ -21,7 +21,9 @@ pub fn open(path: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
     let file = file.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == nix::errno::Errno::ELOOP as i32 => io::Error::other("it is a link, and links are refused"),
+        Some(code) if code == nix::errno::Errno::ELOOP as i32 => {
+            io::Error::other("it is a link, and links are refused")
+        }
         _ => error,
     })?;
     if !file.metadata()?.is_file() {

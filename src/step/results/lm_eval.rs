@@ -121,7 +121,10 @@ impl ResultFile {
 
     fn subtasks(&self, task: &str) -> impl Iterator<Item = &str> {
         let lists = self.group_subtasks.0.as_ref();
-        lists.and_then(|lists| lists.get(task)).into_iter().flat_map(|list| list.items().filter_map(Cell::text))
+        lists
+            .and_then(|lists| lists.get(task))
+            .into_iter()
+            .flat_map(|list| list.items().filter_map(Cell::text))
     }
 
     /// The tasks that a group ends in, each once, however it is nested; a task itself.
@@ -159,7 +162,10 @@ impl ResultFile {
         if !self.is_group(task) {
             return None;
         }
-        self.leaves(task).into_iter().map(|leaf| self.own_samples(leaf)?.effective.number()).sum()
+        self.leaves(task)
+            .into_iter()
+            .map(|leaf| self.own_samples(leaf)?.effective.number())
+            .sum()
     }
 
     /// The metrics that a task declares, or that the tasks of a group declare, each once.
@@ -167,7 +173,11 @@ impl ResultFile {
     pub fn declared_metrics(&self, task: &str) -> Vec<&str> {
         let mut metrics = Vec::new();
         for leaf in self.leaves(task) {
-            let config = self.configs.0.as_ref().and_then(|configs| configs.get(leaf)?.0.as_ref());
+            let config = self
+                .configs
+                .0
+                .as_ref()
+                .and_then(|configs| configs.get(leaf)?.0.as_ref());
             for declared in config.into_iter().flat_map(|config| config.metric_list.items()) {
                 let name = declared.0.as_ref().and_then(|declared| declared.metric.text());
                 metrics.extend(name.filter(|name| !metrics.contains(name)));
@@ -180,7 +190,9 @@ impl ResultFile {
 /// Whether a metric's name is that of a standard error.
 #[must_use]
 pub fn is_stderr(name: &str) -> bool {
-    name.split(SEPARATOR).next().is_some_and(|metric| metric.ends_with(STDERR))
+    name.split(SEPARATOR)
+        .next()
+        .is_some_and(|metric| metric.ends_with(STDERR))
 }
 
 /// The standard error that a line gives for a metric, as the file has it.
@@ -294,10 +306,17 @@ mod tests {
 
     #[test]
     fn every_form_of_failure_is_one() {
-        let failure = |text: &str| file(&format!(r#"{{"integration_error": {text}}}"#)).failure().map(str::to_owned);
+        let failure = |text: &str| {
+            file(&format!(r#"{{"integration_error": {text}}}"#))
+                .failure()
+                .map(str::to_owned)
+        };
         assert_eq!(failure("null"), None);
         assert_eq!(failure(r#""boom""#).as_deref(), Some("boom"));
-        assert_eq!(failure(r#"{"type": "T", "message": "m", "more": [{}]}"#).as_deref(), Some("T: m"));
+        assert_eq!(
+            failure(r#"{"type": "T", "message": "m", "more": [{}]}"#).as_deref(),
+            Some("T: m")
+        );
         assert!(failure("{}").is_some());
         assert_eq!(failure(r#"["a", 3]"#).as_deref(), Some("a; 3"));
     }

@@ -40,8 +40,13 @@ impl Cell {
     pub fn integer(&self) -> Option<u64> {
         match self {
             // 2^53: beyond it a double skips whole numbers.
-            Self::Number(value) if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(value) => {
-                #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "whole and in range")]
+            Self::Number(value) if value.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(value) =>
+            {
+                #[allow(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "whole and in range"
+                )]
                 Some(*value as u64)
             }
             Self::Text(text) => text.trim().parse().ok(),

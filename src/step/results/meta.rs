@@ -100,7 +100,10 @@ impl MetaEnv {
     /// Run and attempt: of two, the newer is the larger.
     #[must_use]
     pub fn attempt(&self) -> (u64, u64) {
-        (self.run_id.integer().unwrap_or(0), self.run_attempt.integer().unwrap_or(0))
+        (
+            self.run_id.integer().unwrap_or(0),
+            self.run_attempt.integer().unwrap_or(0),
+        )
     }
 
     /// Whether several concurrencies were evaluated against one server.
@@ -150,16 +153,32 @@ impl MetaEnv {
 
     /// tp, pp, dcp, pcp, ep, workers and data-parallel attention of the prefill side.
     fn prefill(&self) -> ([&Cell; 6], &Cell) {
-        let sizes = [&self.prefill_tp, &self.prefill_pp, &self.prefill_dcp_size, &self.prefill_pcp_size];
+        let sizes = [
+            &self.prefill_tp,
+            &self.prefill_pp,
+            &self.prefill_dcp_size,
+            &self.prefill_pcp_size,
+        ];
         let [tp, pp, dcp, pcp] = sizes;
-        ([tp, pp, dcp, pcp, &self.prefill_ep, &self.prefill_num_workers], &self.prefill_dp_attention)
+        (
+            [tp, pp, dcp, pcp, &self.prefill_ep, &self.prefill_num_workers],
+            &self.prefill_dp_attention,
+        )
     }
 
     /// The same of the decode side.
     fn decode(&self) -> ([&Cell; 6], &Cell) {
-        let sizes = [&self.decode_tp, &self.decode_pp, &self.decode_dcp_size, &self.decode_pcp_size];
+        let sizes = [
+            &self.decode_tp,
+            &self.decode_pp,
+            &self.decode_dcp_size,
+            &self.decode_pcp_size,
+        ];
         let [tp, pp, dcp, pcp] = sizes;
-        ([tp, pp, dcp, pcp, &self.decode_ep, &self.decode_num_workers], &self.decode_dp_attention)
+        (
+            [tp, pp, dcp, pcp, &self.decode_ep, &self.decode_num_workers],
+            &self.decode_dp_attention,
+        )
     }
 }
 
@@ -172,7 +191,10 @@ impl Contradictions {
 
     /// Case aside: writers spell hardware and frameworks in both.
     fn text(&mut self, name: &str, found: &Cell, wanted: &str) {
-        if found.text().is_some_and(|text| text != UNKNOWN && !text.eq_ignore_ascii_case(wanted)) {
+        if found
+            .text()
+            .is_some_and(|text| text != UNKNOWN && !text.eq_ignore_ascii_case(wanted))
+        {
             self.add(name, found, format_args!("\"{wanted}\""));
         }
     }

@@ -50,7 +50,12 @@ mod tests {
     fn the_suffix_is_read_before_the_extension_only() {
         assert_eq!(concurrency("results_2026-11-29T17-50-17.881701_conc16.json"), Some(16));
         assert_eq!(concurrency("samples_a_conc16_2.jsonl"), Some(16));
-        for name in ["results_conc16.json.bak", "results_conc.json", "results_conc0.json", "results_conc16x.json"] {
+        for name in [
+            "results_conc16.json.bak",
+            "results_conc.json",
+            "results_conc0.json",
+            "results_conc16x.json",
+        ] {
             assert_eq!(concurrency(name), None, "{name}");
         }
         assert_eq!(concurrency("results_conc99999999999999999999999.json"), None);

@@ -132,7 +132,11 @@ impl Scanner {
             }
             Place::Escape => {
                 self.place = Place::Text;
-                self.letter(if matches!(byte, b'n' | b't' | b'r' | b'f') { b' ' } else { byte });
+                self.letter(if matches!(byte, b'n' | b't' | b'r' | b'f') {
+                    b' '
+                } else {
+                    byte
+                });
             }
             Place::Unicode => {
                 self.digits += 1;
@@ -237,19 +241,29 @@ mod tests {
 
     #[test]
     fn silence_is_told_from_a_wrong_answer() {
-        assert_eq!(counted(r#"{"resps": [["42"]], "filtered_resps": ["[invalid]"]}"#), Ok((1, 0)));
+        assert_eq!(
+            counted(r#"{"resps": [["42"]], "filtered_resps": ["[invalid]"]}"#),
+            Ok((1, 0))
+        );
         assert_eq!(counted(r#"{"resps": [[""]], "exact_match": NaN}"#), Ok((1, 1)));
         assert_eq!(counted(r#"{"resps": [[" \n\t\u0020\u000a"]]}"#), Ok((1, 1)));
-        assert_eq!(counted(r#"{"resps": [["\u0041"], ["\""], ["\\"], ["\u6587"]]}"#), Ok((4, 0)));
+        assert_eq!(
+            counted(r#"{"resps": [["\u0041"], ["\""], ["\\"], ["\u6587"]]}"#),
+            Ok((4, 0))
+        );
         assert_eq!(counted(r#"{"resps": [["a", ""], [null]]}"#), Ok((3, 2)));
         assert_eq!(counted("{\"resps\": [[\"\"]]}\n\n{\"resps\": [[\"x\"]]}\n"), Ok((2, 1)));
     }
 
     #[test]
     fn only_the_answers_of_the_line_itself_count() {
-        let text = r#"{"doc": {"resps": [""]}, "a": "resps", "b": [""], "resps": [["x"]], "target": "", "xresps": [""]}"#;
+        let text =
+            r#"{"doc": {"resps": [""]}, "a": "resps", "b": [""], "resps": [["x"]], "target": "", "xresps": [""]}"#;
         assert_eq!(counted(text), Ok((1, 0)));
-        assert_eq!(counted(r#"{"resps": [[[-1.5, false], [-Infinity, true]]], "target": ""}"#), Ok((0, 0)));
+        assert_eq!(
+            counted(r#"{"resps": [[[-1.5, false], [-Infinity, true]]], "target": ""}"#),
+            Ok((0, 0))
+        );
         assert_eq!(counted(r#"{"resps": "", "target": ""}"#), Ok((1, 1)));
     }
 

@@ -13,7 +13,11 @@ pub(super) fn check(request: &Request, meta: Result<&MetaEnv, &MetaError>, probl
     let mut points = Points {
         meta_name: file::shown(&request.meta_env),
         expected: request.expected(),
-        files: request.results.iter().map(|path| (file::shown(path), name::concurrency(&file::shown(path)))).collect(),
+        files: request
+            .results
+            .iter()
+            .map(|path| (file::shown(path), name::concurrency(&file::shown(path))))
+            .collect(),
         problems,
     };
     if points.files.is_empty() {
@@ -46,14 +50,18 @@ impl Points<'_> {
 
     /// A problem of a result file.
     fn file(&mut self, name: &str, message: impl std::fmt::Display, hint: &str) {
-        self.problems.push(Problem::file(name, format!("{name}: {message}")).hint(hint));
+        self.problems
+            .push(Problem::file(name, format!("{name}: {message}")).hint(hint));
     }
 
     fn without_meta(&mut self, reason: &MetaError) {
         let asked = self.expected.is_some() || self.files.iter().any(|(_, conc)| conc.is_some());
         // A single point at a desk needs no meta_env.json; a broken one is never right.
         if asked || *reason != MetaError::Missing {
-            let message = format!("{} {reason}, so nothing says which points were evaluated", self.meta_name);
+            let message = format!(
+                "{} {reason}, so nothing says which points were evaluated",
+                self.meta_name
+            );
             self.problems.push(
                 Problem::file(&self.meta_name, message).hint("it is staged with the results: see the stage step's log"),
             );
@@ -103,13 +111,20 @@ impl Points<'_> {
         let completed = self.concs("completed_eval_concs", meta.completed_eval_concs.as_ref());
         let failed = self.concs("failed_eval_concs", meta.failed_eval_concs.as_ref());
         if let Some(failed) = failed.filter(|failed| !failed.is_empty()) {
-            self.meta(format!("the eval failed at {}", listed(&failed)), "see the eval's log at these concurrencies");
+            self.meta(
+                format!("the eval failed at {}", listed(&failed)),
+                "see the eval's log at these concurrencies",
+            );
         }
         if let (Some(expected), Some(asked)) = (self.expected.clone(), &asked)
             && sorted(&expected) != sorted(asked)
         {
             self.meta(
-                format!("`eval_concs` is {}, {} were asked for", listed(asked), listed(&expected)),
+                format!(
+                    "`eval_concs` is {}, {} were asked for",
+                    listed(asked),
+                    listed(&expected)
+                ),
                 "the results may be another job's",
             );
         }
@@ -126,7 +141,10 @@ impl Points<'_> {
             }
             if !unexpected.is_empty() {
                 self.meta(
-                    format!("`completed_eval_concs` has {}, which nobody asked for", listed(&unexpected)),
+                    format!(
+                        "`completed_eval_concs` has {}, which nobody asked for",
+                        listed(&unexpected)
+                    ),
                     "the results may be another job's",
                 );
             }
@@ -150,17 +168,27 @@ impl Points<'_> {
         let (missing, _) = difference(expected, &found);
         if !missing.is_empty() {
             let message = format!("there is no result file for {}", listed(&missing));
-            self.problems.push(Problem::file("", message).hint("see the eval's log at these concurrencies"));
+            self.problems
+                .push(Problem::file("", message).hint("see the eval's log at these concurrencies"));
         }
         for (conc, names) in by_conc {
             if !expected.contains(&conc) {
-                self.file(&names[0], format!("concurrency {conc} is unexpected"), "remove what an earlier run left");
+                self.file(
+                    &names[0],
+                    format!("concurrency {conc} is unexpected"),
+                    "remove what an earlier run left",
+                );
             }
             if let [_, more @ ..] = names.as_slice()
                 && !more.is_empty()
             {
-                let message = format!("{} result files for concurrency {conc}: {}", names.len(), names.join(", "));
-                self.problems.push(Problem::file("", message).hint("a point has one result: run the batch again"));
+                let message = format!(
+                    "{} result files for concurrency {conc}: {}",
+                    names.len(),
+                    names.join(", ")
+                );
+                self.problems
+                    .push(Problem::file("", message).hint("a point has one result: run the batch again"));
             }
         }
     }

@@ -59,10 +59,12 @@ pub fn validate(request: &Request) -> Report {
     let meta = meta.unwrap_or_default();
     if let Some(envelope) = &request.envelope {
         let name = file::shown(&request.meta_env);
-        report.problems.extend(meta.contradictions(envelope).into_iter().map(|contradiction| {
-            Problem::file(&name, format!("{name}: {contradiction}"))
-                .hint("the results may be another job's: look at what was staged")
-        }));
+        report
+            .problems
+            .extend(meta.contradictions(envelope).into_iter().map(|contradiction| {
+                Problem::file(&name, format!("{name}: {contradiction}"))
+                    .hint("the results may be another job's: look at what was staged")
+            }));
     }
     report.model_prefix = request.prefix(&meta);
     let judge = Judge {
@@ -94,11 +96,18 @@ impl Request {
     /// The concurrencies that were asked for: those given, else the envelope's.
     fn expected(&self) -> Option<Vec<u64>> {
         let planned = || self.envelope.as_ref().map(|envelope| plan::eval_concs(&envelope.row));
-        self.expected_concs.clone().or_else(planned).filter(|concs| !concs.is_empty())
+        self.expected_concs
+            .clone()
+            .or_else(planned)
+            .filter(|concs| !concs.is_empty())
     }
 
     fn prefix(&self, meta: &MetaEnv) -> Option<String> {
-        let planned = || self.envelope.as_ref().map(|envelope| envelope.row.topology.model_prefix.clone());
+        let planned = || {
+            self.envelope
+                .as_ref()
+                .map(|envelope| envelope.row.topology.model_prefix.clone())
+        };
         let written = || meta.model_prefix().map(str::to_owned);
         let given = self.model_prefix.clone().or_else(planned);
         given.or_else(written).or_else(|| self.fallback_prefix.clone())
@@ -157,7 +166,10 @@ impl Judge<'_> {
     fn source(&self, task: &str) -> String {
         let thresholds = &self.request.thresholds;
         let own = self.prefix.as_ref().filter(|prefix| {
-            thresholds.models.get(prefix.as_str()).is_some_and(|tasks| tasks.contains_key(task))
+            thresholds
+                .models
+                .get(prefix.as_str())
+                .is_some_and(|tasks| tasks.contains_key(task))
         });
         match own {
             Some(prefix) => format!("models.{prefix}"),

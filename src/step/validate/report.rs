@@ -64,7 +64,15 @@ impl Report {
     }
 
     /// The columns of [`Self::rows`].
-    pub const HEADER: [&'static str; 7] = ["Result", "Task", "Metric", "Score", "Std. error", "Threshold", "Verdict"];
+    pub const HEADER: [&'static str; 7] = [
+        "Result",
+        "Task",
+        "Metric",
+        "Score",
+        "Std. error",
+        "Threshold",
+        "Verdict",
+    ];
 
     /// One line a check, for a table.
     #[must_use]

@@ -18,7 +18,10 @@ pub(super) fn check(judge: &Judge<'_>, path: &Path, result: &ResultFile, report:
         report,
     };
     if let Some(failure) = result.failure() {
-        file.problem(format!("the eval itself failed: {failure}"), "see the eval's log; its scores say nothing");
+        file.problem(
+            format!("the eval itself failed: {failure}"),
+            "see the eval's log; its scores say nothing",
+        );
         return;
     }
     let mut empty = true;
@@ -27,7 +30,10 @@ pub(super) fn check(judge: &Judge<'_>, path: &Path, result: &ResultFile, report:
         file.task(task, metrics);
     }
     if empty {
-        file.problem("`results` holds no task".to_owned(), "the eval ended without a score: see its log");
+        file.problem(
+            "`results` holds no task".to_owned(),
+            "the eval ended without a score: see its log",
+        );
     }
 }
 
@@ -61,8 +67,14 @@ impl FileCheck<'_, '_> {
         }
         // A group need not have a line of its own: its tasks are judged one by one.
         if !any && !self.result.is_group(task) {
-            let wanted = prefixes.iter().map(|prefix| format!("`{prefix}`")).collect::<Vec<_>>().join(" or ");
-            let there = metrics.keys().filter(|name| name.contains(SEPARATOR) && !lm_eval::is_stderr(name));
+            let wanted = prefixes
+                .iter()
+                .map(|prefix| format!("`{prefix}`"))
+                .collect::<Vec<_>>()
+                .join(" or ");
+            let there = metrics
+                .keys()
+                .filter(|name| name.contains(SEPARATOR) && !lm_eval::is_stderr(name));
             let there: Vec<&str> = there.map(String::as_str).take(8).collect();
             self.problem(
                 format!("`{task}` has no metric that starts with {wanted}, so nothing of it was checked"),
@@ -79,7 +91,10 @@ impl FileCheck<'_, '_> {
         if let Some(prefix) = &self.judge.request.metric_prefix {
             return vec![prefix.clone()];
         }
-        let own = self.judge.threshold(task).and_then(|t| t.calibrated()?.metric.as_deref());
+        let own = self
+            .judge
+            .threshold(task)
+            .and_then(|t| t.calibrated()?.metric.as_deref());
         let declared = match own {
             Some(metric) => vec![metric],
             None => self.result.declared_metrics(task),
@@ -98,9 +113,15 @@ impl FileCheck<'_, '_> {
         let hint = "requests failed or were dropped: see the eval's log and the server's";
         let Some(own) = self.result.own_samples(task) else {
             if !self.result.is_group(task) {
-                self.problem(format!("`{task}` has no sample count"), "the file is no complete result of lm-eval");
+                self.problem(
+                    format!("`{task}` has no sample count"),
+                    "the file is no complete result of lm-eval",
+                );
             } else if !self.result.effective(task).is_some_and(|count| count > 0.0) {
-                self.problem(format!("the tasks of the group `{task}` have no whole sample count"), hint);
+                self.problem(
+                    format!("the tasks of the group `{task}` have no whole sample count"),
+                    hint,
+                );
             }
             return;
         };
@@ -109,7 +130,10 @@ impl FileCheck<'_, '_> {
         };
         let short = own.original.number().is_some_and(|original| effective < original);
         if short && !self.judge.request.is_limited(self.result) {
-            let message = format!("`{task}` evaluated {effective} of {} samples, and no limit was set", own.original);
+            let message = format!(
+                "`{task}` evaluated {effective} of {} samples, and no limit was set",
+                own.original
+            );
             self.problem(message, hint);
         }
     }
@@ -117,7 +141,10 @@ impl FileCheck<'_, '_> {
     fn metric(&mut self, task: &str, metric: &str, value: &Cell, stderr: &Cell) {
         let threshold = self.judge.threshold(task);
         let min_score = threshold.map_or(self.judge.request.min_score, Threshold::min_score);
-        let calibration = threshold.and_then(Threshold::calibrated).map(calibration).unwrap_or_default();
+        let calibration = threshold
+            .and_then(Threshold::calibrated)
+            .map(calibration)
+            .unwrap_or_default();
         let source = self.judge.source(task);
         let score = lm_eval::score(value);
         let stderr = stderr.number();

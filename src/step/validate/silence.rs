@@ -18,7 +18,9 @@ pub(super) fn check(judge: &Judge<'_>, tasks: &BTreeSet<String>, report: &mut Re
             Ok(answers) => answers,
             Err(reason) => {
                 let hint = "the eval was stopped or its disk is full: see its log, and run it again";
-                report.problems.push(Problem::file(&shown, format!("{shown} {reason}")).hint(hint));
+                report
+                    .problems
+                    .push(Problem::file(&shown, format!("{shown} {reason}")).hint(hint));
                 continue;
             }
         };
@@ -58,7 +60,11 @@ fn sample_files(judge: &Judge<'_>, problems: &mut Vec<Problem>) -> Vec<PathBuf> 
     }
     let mut found = Vec::new();
     for folder in folders {
-        let place = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let place = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &folder
+        };
         match file::walk(place, 0) {
             Ok(listed) => {
                 let names = listed.iter().flat_map(|folder| folder.named("sample", ".jsonl"));
@@ -77,6 +83,13 @@ fn sample_files(judge: &Judge<'_>, problems: &mut Vec<Problem>) -> Vec<PathBuf> 
 fn task_of<'t>(path: &Path, tasks: &'t BTreeSet<String>) -> Option<&'t str> {
     let name = path.file_name()?.to_string_lossy();
     let rest = name.strip_prefix(PREFIX)?;
-    let fits = |task: &&String| rest.strip_prefix(task.as_str()).is_some_and(|rest| rest.starts_with(['_', '.']));
-    tasks.iter().filter(fits).max_by_key(|task| task.len()).map(String::as_str)
+    let fits = |task: &&String| {
+        rest.strip_prefix(task.as_str())
+            .is_some_and(|rest| rest.starts_with(['_', '.']))
+    };
+    tasks
+        .iter()
+        .filter(fits)
+        .max_by_key(|task| task.len())
+        .map(String::as_str)
 }

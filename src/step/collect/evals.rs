@@ -1,0 +1,322 @@
+//! `agg_eval_<name>.json`: one row per task of every set.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::account::{self, Found, Job, Planned, State};
+use super::eval_row::{self, EvalRow};
+use super::{folders, job_in_path, source};
+use crate::config::problem::Problem;
+use crate::matrix::envelope::Envelope;
+use crate::step::plan;
+use crate::step::results::file::Folder;
+use crate::step::results::lm_eval::ResultFile;
+use crate::step::results::loose::{Cell, List};
+use crate::step::results::meta::{self, MetaEnv};
+use crate::step::results::{name, text};
+
+/// What rows are sorted by first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Order {
+    /// The model's short name, then the hardware
+    #[default]
+    #[value(alias = "model_prefix")]
+    Model,
+    /// The hardware, then the model's short name
+    Hw,
+}
+
+/// What was gathered.
+#[derive(Debug, Clone, Default)]
+pub struct Evals {
+    /// Every row, sorted.
+    pub rows: Vec<EvalRow>,
+    /// How many sets there are, with those that gave no row.
+    pub sets: usize,
+    /// What is wrong, and with which set.
+    pub problems: Vec<Problem>,
+    /// Every planned job, and every superseded attempt.
+    pub jobs: Vec<Job>,
+    /// Sets of no planned job; empty without a plan.
+    pub unplanned: Vec<String>,
+}
+
+/// A folder with a `meta_env.json` that can be read.
+struct Set<'f> {
+    folder: &'f Folder,
+    /// Where, for people and published rows.
+    source: String,
+    job: Option<String>,
+    meta: MetaEnv,
+}
+
+/// What one set gave.
+#[derive(Default)]
+struct Gathered {
+    rows: Vec<EvalRow>,
+    problems: Vec<Problem>,
+}
+
+/// Gathers every set under a folder, or the folder's own.
+///
+/// # Errors
+/// A folder that cannot be searched. A set that cannot be read is none.
+pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<Evals, Problem> {
+    let folders = folders(root)?;
+    let mut evals = Evals::default();
+    let read: Vec<Result<Option<Set<'_>>, Problem>> = folders.par_iter().map(|folder| read_set(root, folder)).collect();
+    let mut sets = Vec::new();
+    let mut broken = HashMap::new();
+    for (set, folder) in read.into_iter().zip(&folders) {
+        match set {
+            Ok(set) => sets.extend(set),
+            Err(problem) => {
+                evals.sets += 1;
+                if let Some(job) = job_in_path(root, &folder.path) {
+                    let (source, problems) = (problem.file.clone(), vec![problem.message.clone()]);
+                    broken.insert(
+                        job,
+                        Found {
+                            source,
+                            concs: Vec::new(),
+                            problems,
+                        },
+                    );
+                }
+                evals.problems.push(problem);
+            }
+        }
+    }
+    evals.sets += sets.len();
+    let sets = newest(sets, &mut evals);
+    let gathered: Vec<Gathered> = sets.par_iter().map(|set| gather(root, set)).collect();
+    if let Some(plan) = plan {
+        compare(plan, broken, (&sets, &gathered), &mut evals);
+    }
+    for gathered in gathered {
+        evals.rows.extend(gathered.rows);
+        evals.problems.extend(gathered.problems);
+    }
+    evals.rows.par_sort_by(|a, b| key(a, order).cmp(&key(b, order)));
+    evals.problems = evals.problems.into_iter().map(text::tame).collect();
+    Ok(evals)
+}
+
+fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Problem> {
+    let name = source(root, &folder.path);
+    if !folder.has(meta::NAME) {
+        return match folder.named("results", ".json").next() {
+            None => Ok(None),
+            Some(_) => Err(
+                Problem::file(&name, format!("{name}: there are results, but no {}", meta::NAME))
+                    .hint("nothing says which job they are of: see what its stage step kept"),
+            ),
+        };
+    }
+    let meta = MetaEnv::read(&folder.path.join(meta::NAME)).map_err(|reason| {
+        Problem::file(&name, format!("{name}/{} {reason}", meta::NAME)).hint("see what the job's stage step kept")
+    })?;
+    Ok(Some(Set {
+        folder,
+        job: meta
+            .job()
+            .map(str::to_owned)
+            .or_else(|| job_in_path(root, &folder.path)),
+        source: name,
+        meta,
+    }))
+}
+
+/// Keeps the newest attempt at each job. Two sets of one attempt are a mistake, of which the first stands.
+fn newest<'f>(sets: Vec<Set<'f>>, evals: &mut Evals) -> Vec<Set<'f>> {
+    let mut last: HashMap<String, (u64, u64)> = HashMap::new();
+    for set in &sets {
+        if let Some(job) = &set.job {
+            let newest = last.entry(job.clone()).or_default();
+            *newest = (*newest).max(set.meta.attempt());
+        }
+    }
+    let mut taken: HashMap<String, String> = HashMap::new();
+    let mut kept = Vec::new();
+    for set in sets {
+        let Some(job) = set.job.clone() else {
+            kept.push(set);
+            continue;
+        };
+        if set.meta.attempt() < last[&job] {
+            let (run, attempt) = set.meta.attempt();
+            evals.jobs.push(Job {
+                id: job,
+                name: String::new(),
+                state: State::Superseded,
+                reason: format!("{}: attempt {attempt} of run {run}, there is a newer one", set.source),
+            });
+        } else if let Some(first) = taken.get(&job) {
+            let message = format!(
+                "{}: the same attempt at the same job as {first}, which stands",
+                set.source
+            );
+            evals
+                .problems
+                .push(Problem::file(&set.source, message).hint("a job uploads its results once"));
+        } else {
+            taken.insert(job, set.source.clone());
+            kept.push(set);
+        }
+    }
+    kept
+}
+
+/// The rows of a set.
+fn gather(root: &Path, set: &Set<'_>) -> Gathered {
+    let mut gathered = Gathered::default();
+    let (files, problems) = match set.meta.is_batch() {
+        true => batch_files(set),
+        false => single_file(set),
+    };
+    let problem = |message: String| {
+        Problem::file(&set.source, format!("{}: {message}", set.source)).hint("see the log of its eval")
+    };
+    gathered.problems.extend(problems.into_iter().map(problem));
+    for (conc, path) in files {
+        let name = source(root, &path);
+        let failed = |reason: String| Problem::file(&name, reason).hint("see the log of its eval");
+        match ResultFile::read(&path) {
+            Err(reason) => gathered.problems.push(failed(format!("{name} {reason}"))),
+            Ok(result) => {
+                let (rows, problems) = eval_row::rows(&set.meta, conc, &result, &name);
+                gathered.rows.extend(rows);
+                gathered
+                    .problems
+                    .extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
+            }
+        }
+    }
+    gathered
+}
+
+type Files = (Vec<(u64, PathBuf)>, Vec<String>);
+
+/// The result files of a set, with the concurrency in their names.
+fn result_files<'s>(set: &'s Set<'_>) -> impl Iterator<Item = (Option<u64>, PathBuf)> + 's {
+    set.folder.named("results", ".json").map(|file| {
+        let conc = name::concurrency(&file.to_string_lossy());
+        (conc, set.folder.path.join(file))
+    })
+}
+
+/// The later of two is the result; names tell apart what was written at once.
+fn latest(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    files.max_by_key(|path| (name::written(path), path.clone()))
+}
+
+fn single_file(set: &Set<'_>) -> Files {
+    match latest(result_files(set).map(|(_, path)| path)) {
+        Some(path) => (vec![(set.meta.conc.integer().unwrap_or(0), path)], Vec::new()),
+        None => (Vec::new(), vec!["there is no result file".to_owned()]),
+    }
+}
+
+/// The latest file of each concurrency that completed.
+fn batch_files(set: &Set<'_>) -> Files {
+    let concs = |list: &Option<List<Cell>>| -> Option<Vec<u64>> {
+        Some(list.as_ref()?.0.as_ref()?.iter().filter_map(Cell::integer).collect())
+    };
+    let Some(asked) = concs(&set.meta.eval_concs) else {
+        return (Vec::new(), vec!["`eval_concs` is no list".to_owned()]);
+    };
+    let completed = concs(&set.meta.completed_eval_concs).unwrap_or_else(|| asked.clone());
+    let mut by_conc: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
+    for (conc, path) in result_files(set) {
+        if let Some(conc) = conc.filter(|conc| completed.contains(conc)) {
+            by_conc.entry(conc).or_default().push(path);
+        }
+    }
+    let lacking = completed.iter().filter(|conc| !by_conc.contains_key(conc));
+    let problems = lacking
+        .map(|conc| format!("concurrency {conc} completed, but has no result file"))
+        .collect();
+    let files = by_conc
+        .into_iter()
+        .filter_map(|(conc, paths)| Some((conc, latest(paths.into_iter())?)));
+    (files.collect(), problems)
+}
+
+fn compare(
+    plan: &[Envelope],
+    mut found: HashMap<String, Found>,
+    (sets, gathered): (&[Set<'_>], &[Gathered]),
+    evals: &mut Evals,
+) {
+    let planned: Vec<Planned<'_>> = plan
+        .iter()
+        .map(|envelope| Planned {
+            envelope,
+            concs: plan::eval_concs(&envelope.row),
+        })
+        .filter(|planned| !planned.concs.is_empty())
+        .collect();
+    let names: HashMap<&str, &str> = planned
+        .iter()
+        .map(|p| (p.envelope.id.as_str(), p.envelope.name.as_str()))
+        .collect();
+    for (set, gathered) in sets.iter().zip(gathered) {
+        let Some(job) = set.job.as_ref().filter(|job| names.contains_key(job.as_str())) else {
+            evals.unplanned.push(set.source.clone());
+            continue;
+        };
+        let concs = gathered.rows.iter().map(|row| row.conc).collect();
+        let problems = gathered
+            .problems
+            .iter()
+            .map(|problem| problem.message.clone())
+            .collect();
+        let source = set.source.clone();
+        found.insert(
+            job.clone(),
+            Found {
+                source,
+                concs,
+                problems,
+            },
+        );
+    }
+    for superseded in &mut evals.jobs {
+        superseded.name = names
+            .get(superseded.id.as_str())
+            .copied()
+            .unwrap_or_default()
+            .to_owned();
+    }
+    evals.jobs.splice(0..0, account::account(&planned, &found));
+}
+
+/// What rows are sorted by.
+fn key(row: &EvalRow, order: Order) -> impl Ord {
+    let (first, second) = match order {
+        Order::Model => (row.model_prefix.clone(), row.hw.clone()),
+        Order::Hw => (row.hw.clone(), row.model_prefix.clone()),
+    };
+    let topology = match row.is_multinode {
+        false => [row.tp, row.ep, 0, 0, 0, 0],
+        true => [
+            row.prefill_tp,
+            row.prefill_ep,
+            row.prefill_num_workers,
+            row.decode_tp,
+            row.decode_ep,
+            row.decode_num_workers,
+        ],
+    };
+    let what = [row.framework.clone(), row.precision.clone(), row.spec_decoding.clone()];
+    let lengths = (row.isl, row.osl, row.is_multinode);
+    (
+        (first, second, what, lengths),
+        topology,
+        row.conc,
+        row.task.clone(),
+        row.source.clone(),
+    )
+}
