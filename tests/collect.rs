@@ -638,8 +638,8 @@ fn two_results_of_one_point_and_unreadable_ones_are_problems() {
     assert_eq!(code, 1);
     assert_eq!(column(&printed, "rows", "tput_per_gpu"), [3.0, 1.0]);
     for wanted in [
-        "agg_b.json: the same point as artifacts/bmk_x_000000000001/agg_a.json",
-        "artifacts/q/agg_c.json: the same point as artifacts/p/agg_c.json",
+        "agg_b.json: the same attempt at the same job as artifacts/bmk_x_000000000001/agg_a.json",
+        "artifacts/q/agg_c.json: the same attempt at the same job as artifacts/p/agg_c.json",
         "artifacts/agg_cut.json is no JSON",
         "artifacts/agg_list.json is no JSON object",
         "artifacts/agg_none.json has no concurrency: `conc` is null",

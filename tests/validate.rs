@@ -290,6 +290,18 @@ fn unreadable_files_are_named_and_do_not_hide_others() {
 }
 
 #[test]
+fn a_pipe_or_a_folder_is_no_result_and_does_not_block() {
+    let work = Work::new();
+    let path = work.path().join("results.json");
+    std::fs::remove_file(&path).expect("removed");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    work.fails(&[], &["results.json cannot be read: it is no regular file"]);
+    std::fs::remove_file(&path).expect("removed");
+    std::fs::create_dir(&path).expect("a folder");
+    work.fails(&[], &["there is no result file"]);
+}
+
+#[test]
 fn an_unreadable_thresholds_file_is_an_error() {
     let work = Work::new();
     work.text("thresholds.yaml", "default: [");

@@ -21,8 +21,15 @@ use crate::step::results::{file, text};
 #[derive(Debug, Subcommand)]
 pub enum Collect {
     /// Gather the eval results of all jobs in agg_eval_<NAME>.json
+    ///
+    /// Every folder with a meta_env.json below DIR is a set, or DIR itself. Of several attempts at one job the newest
+    /// counts. A set that cannot be read loses only itself: it is listed with its reason, and fails the command only
+    /// with --strict.
     Evals(Evals),
     /// Gather the throughput results of all jobs in agg_<NAME>.json
+    ///
+    /// Every agg_*.json below DIR is a result, of fixed lengths or agentic. Two results of one point, and files that
+    /// cannot be read, are listed; they fail the command only with --strict.
     Results(Results),
 }
 
@@ -46,10 +53,7 @@ struct Common {
     json: bool,
 }
 
-/// Reads every folder with a meta_env.json below DIR, or DIR itself.
-///
-/// Of several attempts at one job the newest counts. A set that cannot be read loses only itself: it is listed with
-/// its reason, and fails the command only with --strict.
+/// `collect evals`
 #[derive(Debug, Args)]
 pub struct Evals {
     #[command(flatten)]
@@ -62,9 +66,7 @@ pub struct Evals {
     sort: Order,
 }
 
-/// Reads every agg_*.json below DIR, of fixed lengths and agentic.
-///
-/// Two results of one point and files that cannot be read are listed; they fail the command only with --strict.
+/// `collect results`
 #[derive(Debug, Args)]
 pub struct Results {
     #[command(flatten)]

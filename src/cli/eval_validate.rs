@@ -17,11 +17,7 @@ use crate::step::plan;
 use crate::step::results::{file, meta};
 use crate::step::validate::{self, Check, Report, Request, Silence};
 
-/// Judges the results of an eval and lists every problem.
-///
-/// It fails on a score under its threshold or that is no number from 0 to 1, a task of which nothing was checked,
-/// samples that are missing, silent answers, files that cannot be read, and points that were asked for and are not
-/// there. The threshold of a task is `models.<prefix>.<task>`, then `default.<task>`, then --min-score.
+/// `eval validate`
 #[derive(Debug, Args)]
 pub struct Validate {
     /// The thresholds [default: configs/thresholds.yaml, else the built-in ones]

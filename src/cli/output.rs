@@ -28,7 +28,7 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
 /// As [`write`].
 pub fn table(header: &[&str], rows: Vec<Vec<String>>) -> anyhow::Result<()> {
     let mut table = comfy_table::Table::new();
-    table.load_style(comfy_table::presets::UTF8_HORIZONTAL_ONLY);
+    table.load_style(comfy_table::presets::UTF8_FULL_CONDENSED);
     table.set_header(header);
     for row in rows {
         table.add_row(row.iter().map(|cell| printable(cell).replace('\n', "\\u{a}")));

@@ -17,12 +17,14 @@ use crate::step::throughput::{Aggregate, Benchmark};
 #[derive(Debug, Subcommand)]
 pub enum ResultCommand {
     /// Write agg_<RESULT>.json from what a benchmark saved
+    ///
+    /// Throughput is divided by the GPUs of the job's row, milliseconds become seconds, and times per output token
+    /// also interactivity (tokens a second for one user). A field that is zero, infinite or no number is refused by
+    /// name.
     Process(Process),
 }
 
-/// Divides throughput by GPUs, turns milliseconds into seconds, and writes it with the row that was measured.
-///
-/// A field that is zero, infinite or no number is refused by name.
+/// `result process`
 #[derive(Debug, Args)]
 pub struct Process {
     /// What the benchmark saved [default: <RESULT_FILENAME>.json, on many nodes <RESULT_FILENAME>_*.json]

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use crate::matrix::envelope::Envelope;
+use crate::matrix::row::Row;
 
 /// What became of a job, or of one attempt at it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -48,11 +49,10 @@ pub struct Job {
 
 /// What was planned of one job.
 #[derive(Debug, Clone)]
-pub struct Planned<'p> {
-    /// The job.
-    pub envelope: &'p Envelope,
+struct Planned<'p> {
+    envelope: &'p Envelope,
     /// The concurrencies that it measures.
-    pub concs: Vec<u64>,
+    concs: Vec<u64>,
 }
 
 /// What was found of one job.
@@ -66,22 +66,57 @@ pub struct Found {
     pub problems: Vec<String>,
 }
 
-/// Compares what was planned with what was found; jobs come in the plan's order.
-#[must_use]
-pub fn account(planned: &[Planned<'_>], found: &HashMap<String, Found>) -> Vec<Job> {
-    let job = |planned: &Planned<'_>| {
-        let (state, reason) = match found.get(&planned.envelope.id) {
-            None => (State::Missing, "no result arrived".to_owned()),
-            Some(found) => judge(&planned.concs, found),
-        };
-        Job {
-            id: planned.envelope.id.clone(),
-            name: planned.envelope.name.clone(),
-            state,
-            reason,
+/// What was planned, by job.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger<'p> {
+    planned: Vec<Planned<'p>>,
+    names: HashMap<&'p str, &'p str>,
+}
+
+impl<'p> Ledger<'p> {
+    /// The jobs of a plan that measure something.
+    #[must_use]
+    pub fn new(plan: &'p [Envelope], concs: impl Fn(&'p Row) -> Vec<u64>) -> Self {
+        let planned = plan.iter().map(|envelope| Planned {
+            envelope,
+            concs: concs(&envelope.row),
+        });
+        let planned: Vec<_> = planned.filter(|planned| !planned.concs.is_empty()).collect();
+        let name = |planned: &Planned<'p>| (planned.envelope.id.as_str(), planned.envelope.name.as_str());
+        Self {
+            names: planned.iter().map(name).collect(),
+            planned,
         }
-    };
-    planned.iter().map(job).collect()
+    }
+
+    /// Whether a job is planned.
+    #[must_use]
+    pub fn has(&self, job: &str) -> bool {
+        self.names.contains_key(job)
+    }
+
+    /// Compares what was planned with what was found: every job in the plan's order, then the superseded attempts.
+    #[must_use]
+    pub fn account(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
+        let job = |planned: &Planned<'_>| {
+            let (state, reason) = match found.get(&planned.envelope.id) {
+                None => (State::Missing, "no result arrived".to_owned()),
+                Some(found) => judge(&planned.concs, found),
+            };
+            Job {
+                id: planned.envelope.id.clone(),
+                name: planned.envelope.name.clone(),
+                state,
+                reason,
+            }
+        };
+        let named = |mut job: Job| {
+            job.name = self.names.get(job.id.as_str()).copied().unwrap_or_default().to_owned();
+            job
+        };
+        let planned = self.planned.iter().map(job);
+        planned.chain(superseded.into_iter().map(named)).collect()
+    }
 }
 
 fn judge(concs: &[u64], found: &Found) -> (State, String) {

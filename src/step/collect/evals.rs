@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::account::{self, Found, Job, Planned, State};
+use super::account::{Found, Job, Ledger};
+use super::attempts::{self, Attempt, Newest};
 use super::eval_row::{self, EvalRow};
 use super::{folders, job_in_path, source};
 use crate::config::problem::Problem;
@@ -90,7 +91,13 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<E
         }
     }
     evals.sets += sets.len();
-    let sets = newest(sets, &mut evals);
+    let Newest {
+        kept: sets,
+        superseded,
+        problems,
+    } = attempts::newest(sets);
+    evals.jobs = superseded;
+    evals.problems.extend(problems);
     let gathered: Vec<Gathered> = sets.par_iter().map(|set| gather(root, set)).collect();
     if let Some(plan) = plan {
         compare(plan, broken, (&sets, &gathered), &mut evals);
@@ -129,44 +136,22 @@ fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Prob
     }))
 }
 
-/// Keeps the newest attempt at each job. Two sets of one attempt are a mistake, of which the first stands.
-fn newest<'f>(sets: Vec<Set<'f>>, evals: &mut Evals) -> Vec<Set<'f>> {
-    let mut last: HashMap<String, (u64, u64)> = HashMap::new();
-    for set in &sets {
-        if let Some(job) = &set.job {
-            let newest = last.entry(job.clone()).or_default();
-            *newest = (*newest).max(set.meta.attempt());
-        }
+impl Attempt for Set<'_> {
+    fn point(&self) -> Option<String> {
+        self.job.clone()
     }
-    let mut taken: HashMap<String, String> = HashMap::new();
-    let mut kept = Vec::new();
-    for set in sets {
-        let Some(job) = set.job.clone() else {
-            kept.push(set);
-            continue;
-        };
-        if set.meta.attempt() < last[&job] {
-            let (run, attempt) = set.meta.attempt();
-            evals.jobs.push(Job {
-                id: job,
-                name: String::new(),
-                state: State::Superseded,
-                reason: format!("{}: attempt {attempt} of run {run}, there is a newer one", set.source),
-            });
-        } else if let Some(first) = taken.get(&job) {
-            let message = format!(
-                "{}: the same attempt at the same job as {first}, which stands",
-                set.source
-            );
-            evals
-                .problems
-                .push(Problem::file(&set.source, message).hint("a job uploads its results once"));
-        } else {
-            taken.insert(job, set.source.clone());
-            kept.push(set);
-        }
+
+    fn number(&self) -> (u64, u64) {
+        self.meta.attempt()
     }
-    kept
+
+    fn job(&self) -> Option<&str> {
+        self.job.as_deref()
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
 }
 
 /// The rows of a set.
@@ -250,20 +235,9 @@ fn compare(
     (sets, gathered): (&[Set<'_>], &[Gathered]),
     evals: &mut Evals,
 ) {
-    let planned: Vec<Planned<'_>> = plan
-        .iter()
-        .map(|envelope| Planned {
-            envelope,
-            concs: plan::eval_concs(&envelope.row),
-        })
-        .filter(|planned| !planned.concs.is_empty())
-        .collect();
-    let names: HashMap<&str, &str> = planned
-        .iter()
-        .map(|p| (p.envelope.id.as_str(), p.envelope.name.as_str()))
-        .collect();
+    let ledger = Ledger::new(plan, plan::eval_concs);
     for (set, gathered) in sets.iter().zip(gathered) {
-        let Some(job) = set.job.as_ref().filter(|job| names.contains_key(job.as_str())) else {
+        let Some(job) = set.job.as_ref().filter(|job| ledger.has(job)) else {
             evals.unplanned.push(set.source.clone());
             continue;
         };
@@ -283,14 +257,7 @@ fn compare(
             },
         );
     }
-    for superseded in &mut evals.jobs {
-        superseded.name = names
-            .get(superseded.id.as_str())
-            .copied()
-            .unwrap_or_default()
-            .to_owned();
-    }
-    evals.jobs.splice(0..0, account::account(&planned, &found));
+    evals.jobs = ledger.account(&found, std::mem::take(&mut evals.jobs));
 }
 
 /// What rows are sorted by.

@@ -3,6 +3,7 @@
 //! What cannot be read loses only itself, and is said. Folders are read side by side.
 
 pub mod account;
+mod attempts;
 pub mod eval_row;
 pub mod evals;
 pub mod summary;

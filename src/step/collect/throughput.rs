@@ -7,7 +7,8 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::account::{self, Found, Job, Planned, State};
+use super::account::{Found, Job, Ledger};
+use super::attempts::{self, Attempt};
 use super::{folders, job_in_path, source};
 use crate::config::problem::Problem;
 use crate::matrix::envelope::Envelope;
@@ -111,7 +112,10 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
     if let Some(plan) = plan {
         match_jobs(plan, &mut aggregates);
     }
-    results.aggregates = newest(aggregates, &mut results);
+    let newest = attempts::newest(aggregates);
+    results.aggregates = newest.kept;
+    results.jobs = newest.superseded;
+    results.problems.extend(newest.problems);
     if let Some(plan) = plan {
         compare(plan, broken, &mut results);
     }
@@ -166,57 +170,13 @@ fn match_jobs(plan: &[Envelope], aggregates: &mut [Aggregate]) {
     }
 }
 
-/// Keeps the newest attempt at each point of each job. Two results of one attempt are a mistake, of which the first
-/// stands.
-fn newest(aggregates: Vec<Aggregate>, results: &mut Throughput) -> Vec<Aggregate> {
-    let mut last: HashMap<String, (u64, u64)> = HashMap::new();
-    for aggregate in &aggregates {
-        let newest = last.entry(aggregate.point()).or_default();
-        *newest = (*newest).max(aggregate.attempt());
-    }
-    let mut taken: HashMap<String, String> = HashMap::new();
-    let mut kept = Vec::new();
-    for aggregate in aggregates {
-        let point = aggregate.point();
-        if aggregate.attempt() < last[&point] {
-            let (run, attempt) = aggregate.attempt();
-            results.jobs.push(Job {
-                id: aggregate.job.unwrap_or_default(),
-                name: String::new(),
-                state: State::Superseded,
-                reason: format!(
-                    "{}: attempt {attempt} of run {run}, there is a newer one",
-                    aggregate.source
-                ),
-            });
-        } else if let Some(first) = taken.get(&point) {
-            let message = format!("{}: the same point as {first}, which stands", aggregate.source);
-            results
-                .problems
-                .push(Problem::file(&aggregate.source, message).hint("a job uploads its results once"));
-        } else {
-            taken.insert(point, aggregate.source.clone());
-            kept.push(aggregate);
-        }
-    }
-    kept
-}
-
 fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, results: &mut Throughput) {
-    let planned: Vec<Planned<'_>> = plan
-        .iter()
-        .filter(|envelope| !envelope.row.eval.eval_only)
-        .map(|envelope| Planned {
-            envelope,
-            concs: envelope.row.conc.points().to_vec(),
-        })
-        .collect();
-    let names: HashMap<&str, &str> = planned
-        .iter()
-        .map(|p| (p.envelope.id.as_str(), p.envelope.name.as_str()))
-        .collect();
+    let ledger = Ledger::new(plan, |row| match row.eval.eval_only {
+        true => Vec::new(),
+        false => row.conc.points().to_vec(),
+    });
     for aggregate in &results.aggregates {
-        match aggregate.job.as_ref().filter(|job| names.contains_key(job.as_str())) {
+        match aggregate.job.as_ref().filter(|job| ledger.has(job)) {
             None => results.unplanned.push(aggregate.source.clone()),
             Some(job) => {
                 let found = found.entry(job.clone()).or_default();
@@ -225,34 +185,37 @@ fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, results: &mut T
             }
         }
     }
-    for superseded in &mut results.jobs {
-        superseded.name = names
-            .get(superseded.id.as_str())
-            .copied()
-            .unwrap_or_default()
-            .to_owned();
+    results.jobs = ledger.account(&found, std::mem::take(&mut results.jobs));
+}
+
+impl Attempt for Aggregate {
+    /// A job's concurrency. Without a job, the recipe's; without a recipe, all of the file.
+    fn point(&self) -> Option<String> {
+        let conc = self.conc();
+        Some(match (&self.job, self.fields.recipe_fingerprint.text()) {
+            (Some(job), _) => format!("job {job} {conc}"),
+            (None, Some(recipe)) => format!("recipe {recipe} {conc}"),
+            (None, None) => self.json.get().to_owned(),
+        })
     }
-    results.jobs.splice(0..0, account::account(&planned, &found));
+
+    fn number(&self) -> (u64, u64) {
+        let number = |cell: &Cell| cell.integer().unwrap_or(0);
+        (number(&self.fields.run_id), number(&self.fields.run_attempt))
+    }
+
+    fn job(&self) -> Option<&str> {
+        self.job.as_deref()
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
 }
 
 impl Aggregate {
     fn conc(&self) -> u64 {
         self.fields.conc.integer().unwrap_or(0)
-    }
-
-    fn attempt(&self) -> (u64, u64) {
-        let number = |cell: &Cell| cell.integer().unwrap_or(0);
-        (number(&self.fields.run_id), number(&self.fields.run_attempt))
-    }
-
-    /// What no two results share: a job's concurrency. Without a job, the recipe's; without a recipe, all of it.
-    fn point(&self) -> String {
-        let conc = self.conc();
-        match (&self.job, self.fields.recipe_fingerprint.text()) {
-            (Some(job), _) => format!("job {job} {conc}"),
-            (None, Some(recipe)) => format!("recipe {recipe} {conc}"),
-            (None, None) => self.json.get().to_owned(),
-        }
     }
 
     fn key(&self) -> impl Ord + use<> {
