@@ -1,7 +1,5 @@
 //! `sweepctl collect evals`.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use super::{JOB, OTHER, Sweep, attempt, column};

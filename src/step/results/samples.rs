@@ -276,6 +276,30 @@ mod tests {
         assert_eq!(counted(""), Ok((0, 0)));
     }
 
+    proptest::proptest! {
+        /// Against a whole parser, on lines of any text, in pieces of any size.
+        #[test]
+        fn the_scan_counts_as_a_parser_does(
+            noise in ".*",
+            answers in proptest::collection::vec(proptest::collection::vec(proptest::option::of("[ \\t\\n\\\\\"xé文]{0,3}"), 0..3), 0..4),
+            size in 1_usize..40,
+        ) {
+            let key = format!("k{noise}");
+            let line = serde_json::json!({
+                "doc": {"resps": [noise], "x": ["", null]}, key: "", "resps": answers, "resps_": [""],
+            });
+            let all: Vec<_> = answers.iter().flatten().collect();
+            let blank = |text: &String| text.chars().all(|c| c.is_ascii_whitespace());
+            let empty = all.iter().filter(|answer| answer.as_ref().is_none_or(blank)).count();
+            let mut scanner = Scanner::default();
+            for piece in format!("{line}\n{line}").as_bytes().chunks(size) {
+                scanner.feed(piece).expect("whole lines");
+            }
+            let wanted = Answers { total: 2 * all.len() as u64, empty: 2 * empty as u64 };
+            proptest::prop_assert_eq!(scanner.finish(), Ok(wanted));
+        }
+    }
+
     #[test]
     fn a_line_of_any_length_passes_in_pieces() {
         let text = std::io::Cursor::new(b"{\"resps\": [[\"".to_vec())
