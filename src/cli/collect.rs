@@ -174,26 +174,20 @@ impl Common {
         let open: Vec<&Job> = open.collect();
         let dir = file::shown(&self.dir);
         let mut all = Problems(problems);
-        if nothing && !open.is_empty() {
-            let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
-            let problem = Problem::file("", message).hint("see why their jobs failed, or what was downloaded");
-            return Err(Problems::from(problem).into());
-        }
-        if nothing {
+        if nothing && open.is_empty() {
             anstream::eprintln!("there is no {what} in {dir}");
         }
-        // A job whose result is a problem of its own is not said twice.
-        let missing = open
-            .iter()
-            .filter(|job| job.state == State::Missing || all.0.is_empty());
-        let missing: Vec<Problem> = missing
-            .map(|job| {
-                let message = format!("{} ({}) is {}: {}", job.name, job.id, job.state.as_str(), job.reason);
-                text::tame(Problem::file("", message).hint("see the log of the job"))
-            })
-            .collect();
-        all.extend(Problems(missing));
-        if self.strict {
+        let fails = self.strict || (nothing && !open.is_empty());
+        if nothing && !open.is_empty() {
+            let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
+            all.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));
+        } else {
+            // What is wrong with a job's result is said already.
+            let said = |job: &&&Job| !all.0.iter().any(|problem| job.reason.contains(&problem.message));
+            let unsaid: Vec<Problem> = open.iter().filter(said).map(|job| open_job(job)).collect();
+            all.extend(Problems(unsaid));
+        }
+        if fails {
             annotate::problems(Level::Error, "Collect", &all.0);
             all.into_result()?;
             return Ok(());
@@ -206,6 +200,11 @@ impl Common {
     }
 }
 
+fn open_job(job: &Job) -> Problem {
+    let message = format!("{} ({}) is {}: {}", job.name, job.id, job.state.as_str(), job.reason);
+    text::tame(Problem::file("", message).hint("see the log of the job"))
+}
+
 fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(rows)?;
     text.push(b'\n');
@@ -214,9 +213,10 @@ fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> anyhow::Result<()> {
 
 /// Writes the step summary, and the whole of it to a file beside the rows where it does not fit.
 fn summarize(markdown: &str, rows: &Path) -> anyhow::Result<()> {
+    let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |summary| summary.len());
+    let used = RunnerFile::Summary.path().map(size);
     runner::summarize(markdown)?;
-    let used = RunnerFile::Summary.path().and_then(|path| std::fs::metadata(path).ok());
-    if used.is_some_and(|used| used.len() + (markdown.len() as u64) > MAX_SUMMARY as u64) {
+    if used.is_some_and(|used| used + markdown.len() as u64 > MAX_SUMMARY as u64) {
         file::write_atomic(&rows.with_extension("md"), markdown.as_bytes())?;
     }
     Ok(())

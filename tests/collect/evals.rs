@@ -461,7 +461,17 @@ fn a_summary_that_is_cut_is_kept_whole_as_a_file() {
     let sweep = Sweep::new();
     sweep.file("a/meta_env.json", &meta(1));
     let mut many = result("plain", 0.9);
+    let whole = sweep.path().join("agg_eval_all.md");
     for at in 0..9000 {
+        if at == 5000 {
+            sweep.file("a/results.json", &many);
+            let mut command = sweepctl(sweep.path());
+            command
+                .args(["collect", "evals", "artifacts"])
+                .env("GITHUB_STEP_SUMMARY", sweep.path().join("half.md"));
+            assert_eq!(run(&mut command).0, 0);
+            assert!(!whole.exists(), "a summary that fits needs no file");
+        }
         let task = format!("task_{at:05}_{}", "x".repeat(60));
         many["results"][&task] = json!({"exact_match,strict-match": 0.5});
     }
@@ -474,7 +484,7 @@ fn a_summary_that_is_cut_is_kept_whole_as_a_file() {
     assert_eq!(run(&mut command).0, 0);
     let cut = std::fs::read_to_string(&summary).expect("a summary");
     assert!(cut.len() <= 1 << 20 && cut.contains("more lines"), "{}", cut.len());
-    let whole = std::fs::read_to_string(sweep.path().join("agg_eval_all.md")).expect("the whole table");
+    let whole = std::fs::read_to_string(whole).expect("the whole table");
     assert_eq!(whole.matches("| task_").count(), 9000);
 }
 

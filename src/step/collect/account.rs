@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
+use crate::config::problem::Problem;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
 
@@ -64,6 +65,18 @@ pub struct Found {
     pub concs: Vec<u64>,
     /// What is wrong with it.
     pub problems: Vec<String>,
+}
+
+impl Found {
+    /// A result that is there and cannot be read.
+    #[must_use]
+    pub fn broken(problem: &Problem) -> Self {
+        Self {
+            source: problem.file.clone(),
+            concs: Vec::new(),
+            problems: vec![problem.message.clone()],
+        }
+    }
 }
 
 /// What was planned, by job.

@@ -67,30 +67,8 @@ struct Gathered {
 pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<Evals, Problem> {
     let folders = folders(root)?;
     let mut evals = Evals::default();
-    let read: Vec<Result<Option<Set<'_>>, Problem>> = folders.par_iter().map(|folder| read_set(root, folder)).collect();
-    let mut sets = Vec::new();
-    let mut broken = HashMap::new();
-    for (set, folder) in read.into_iter().zip(&folders) {
-        match set {
-            Ok(set) => sets.extend(set),
-            Err(problem) => {
-                evals.sets += 1;
-                if let Some(job) = job_in_path(root, &folder.path) {
-                    let (source, problems) = (problem.file.clone(), vec![problem.message.clone()]);
-                    broken.insert(
-                        job,
-                        Found {
-                            source,
-                            concs: Vec::new(),
-                            problems,
-                        },
-                    );
-                }
-                evals.problems.push(problem);
-            }
-        }
-    }
-    evals.sets += sets.len();
+    let (sets, broken) = read_sets(root, &folders, &mut evals);
+    evals.sets = sets.len() + evals.problems.len();
     let Newest {
         kept: sets,
         superseded,
@@ -109,6 +87,24 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<E
     evals.rows.par_sort_by(|a, b| key(a, order).cmp(&key(b, order)));
     evals.problems = evals.problems.into_iter().map(text::tame).collect();
     Ok(evals)
+}
+
+/// The sets that can be read; the others become problems, and are told by job where their folders name one.
+fn read_sets<'f>(root: &Path, folders: &'f [Folder], evals: &mut Evals) -> (Vec<Set<'f>>, HashMap<String, Found>) {
+    let read: Vec<_> = folders.par_iter().map(|folder| read_set(root, folder)).collect();
+    let (mut sets, mut broken) = (Vec::new(), HashMap::new());
+    for (set, folder) in read.into_iter().zip(folders) {
+        match set {
+            Ok(set) => sets.extend(set),
+            Err(problem) => {
+                if let Some(job) = job_in_path(root, &folder.path) {
+                    broken.insert(job, Found::broken(&problem));
+                }
+                evals.problems.push(problem);
+            }
+        }
+    }
+    (sets, broken)
 }
 
 fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Problem> {

@@ -101,9 +101,7 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
             Ok(aggregate) => aggregates.push(aggregate),
             Err(problem) => {
                 if let Some(job) = job_in_path(root, path) {
-                    let found = broken.entry(job).or_default();
-                    found.source.clone_from(&problem.file);
-                    found.problems.push(problem.message.clone());
+                    broken.insert(job, Found::broken(&problem));
                 }
                 results.problems.push(problem);
             }
