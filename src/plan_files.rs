@@ -2,6 +2,7 @@
 //!
 //! `DIR/index.json` says which shards there are; `DIR/<bucket>/<n>.json` is a shard, a list of envelopes.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -150,8 +151,20 @@ pub fn shard(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>,
 /// Every envelope of a plan: from its folder, its index, or a file that is a list of envelopes.
 ///
 /// # Errors
-/// Files that are no plan, and shards whose counts differ from the index.
+/// Files that are no plan, shards whose counts differ from the index, and an id that stands in it twice.
 pub fn envelopes(path: &Path) -> Result<Vec<Envelope>, Problem> {
+    let envelopes = unproved(path)?;
+    let mut seen = HashSet::new();
+    match envelopes.iter().find(|envelope| !seen.insert(&envelope.id)) {
+        None => Ok(envelopes),
+        Some(twice) => {
+            let message = format!("the plan holds the job `{}` ({}) twice", twice.id, twice.name);
+            Err(Problem::file(&path.display().to_string(), message).hint("plan again: ids are unique in a plan"))
+        }
+    }
+}
+
+fn unproved(path: &Path) -> Result<Vec<Envelope>, Problem> {
     let dir = if path.is_dir() {
         path
     } else if path.file_name().is_some_and(|name| name == INDEX) {
@@ -176,6 +189,17 @@ pub fn envelopes(path: &Path) -> Result<Vec<Envelope>, Problem> {
         }
     }
     Ok(envelopes)
+}
+
+/// Reads the envelope of one job.
+///
+/// # Errors
+/// A file that cannot be read or is no envelope.
+pub fn envelope(path: &Path) -> Result<Envelope, Problem> {
+    read_json(
+        path,
+        "an envelope: an object with id, name, runs-on, timeout-minutes and row",
+    )
 }
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path, what: &str) -> Result<T, Problem> {

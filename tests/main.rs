@@ -4,3 +4,8 @@ mod cli;
 mod corpus;
 mod mock_server;
 mod support;
+
+mod collect;
+mod fixture;
+mod throughput;
+mod validate;

@@ -1,12 +1,17 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
+pub mod annotate;
 pub mod check;
+pub mod collect;
+pub mod eval;
+pub mod eval_validate;
 pub mod explain;
 pub mod generate;
 pub mod inputs;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
+pub mod result;
 pub mod rows;
 pub mod schema;
 pub mod shard;
@@ -67,6 +72,15 @@ enum Command {
     Man(schema::Man),
     /// Serve an OpenAI-compatible API that answers eval questions without a GPU
     MockServer(mock_server::MockServer),
+    /// Run and judge an eval
+    #[command(subcommand)]
+    Eval(eval::Eval),
+    /// Process the result of a throughput job
+    #[command(subcommand)]
+    Result(result::ResultCommand),
+    /// Gather the results of all jobs
+    #[command(subcommand)]
+    Collect(collect::Collect),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -91,6 +105,9 @@ pub fn main() -> ExitCode {
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
         Command::MockServer(server) => server.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Result(result) => result.run(),
+        Command::Collect(collect) => collect.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

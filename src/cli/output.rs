@@ -5,6 +5,8 @@ use std::io::{IsTerminal, Write};
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 
+use crate::config::problem::printable;
+
 /// Whether to print JSON: asked for, or standard output is no terminal.
 #[must_use]
 pub fn wants_json(asked: bool) -> bool {
@@ -46,7 +48,7 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     table.set_header(head.iter().map(|name| Cell::new(name.to_uppercase())));
     for row in rows {
         table.add_row(row.iter().map(|text| {
-            let cell = Cell::new(crate::config::problem::printable(text));
+            let cell = Cell::new(printable(text));
             if is_number(text) {
                 cell.set_alignment(CellAlignment::Right)
             } else {

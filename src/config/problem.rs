@@ -173,18 +173,19 @@ fn excerpt(line: &str, column: usize) -> (String, usize) {
     (text, lead)
 }
 
-/// Text from an input, safe on a terminal and on one line: control characters are shown by their number.
+/// Text from an input on one line, safe on a terminal and in a log of the Actions runner: control characters are shown
+/// by their number, and the runner's old form of commands, `##[name]`, which counts anywhere in a line, is broken up.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        match c {
-            '\n' => out.push('\n'),
-            c if c.is_control() => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
-            c => out.push(c),
+        if c.is_control() {
+            out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
+        } else {
+            out.push(c);
         }
     }
-    out
+    out.replace("##[", "# #[")
 }
 
 /// Everything wrong with the inputs of a command, ordered by place; never empty as an error.
@@ -276,4 +277,17 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
         String::new()
     };
     format!("known: {}{tail}", quoted(&known[..known.len().min(SHOWN)]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_name_starts_a_line_or_a_command() {
+        let problem = Problem::file("a\n::error::x", "b\r\n::add-mask::y").hint("c ##[group]z");
+        let text = problem.to_string();
+        assert!(text.lines().all(|line| !line.trim_start().starts_with("::")), "{text}");
+        assert!(!text.contains("##["), "{text}");
+    }
 }

@@ -194,6 +194,17 @@ impl Row {
         self.topology.seq()
     }
 
+    /// The concurrencies that its eval runs at; none without one.
+    #[must_use]
+    pub fn eval_concs(&self) -> Vec<u64> {
+        match (self.runs_eval(), self.eval.eval_all_concs, self.eval.eval_conc) {
+            (false, ..) => Vec::new(),
+            (true, true, _) => self.conc.points().to_vec(),
+            (true, false, Some(conc)) => vec![conc],
+            (true, false, None) => vec![self.conc.highest()],
+        }
+    }
+
     /// Whether it runs an eval.
     #[must_use]
     pub fn runs_eval(&self) -> bool {

@@ -1,0 +1,238 @@
+//! `sweepctl collect`: one file of what all jobs left.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::{annotate, output};
+use crate::config::problem::{Problem, Problems};
+use crate::matrix::envelope::Envelope;
+use crate::matrix::names;
+use crate::plan_files;
+use crate::runner::{self, Level, MAX_SUMMARY, RunnerFile};
+use crate::step::collect::account::{Job, State};
+use crate::step::collect::evals::{self, Order};
+use crate::step::collect::{summary, throughput};
+use crate::step::results::file;
+
+/// What is gathered.
+#[derive(Debug, Subcommand)]
+pub enum Collect {
+    /// Gather the eval results of all jobs in agg_eval_<NAME>.json
+    ///
+    /// Every folder with a meta_env.json below DIR is a set, or DIR itself. Of several attempts at one job the newest
+    /// counts. A set that cannot be read loses only itself: it is listed with its reason, and fails the command only
+    /// with --strict.
+    Evals(Evals),
+    /// Gather the throughput results of all jobs in agg_<NAME>.json
+    ///
+    /// Every agg_*.json below DIR is a result, of fixed lengths or agentic. Two results of one point, and files that
+    /// cannot be read, are listed; they fail the command only with --strict.
+    Results(Results),
+}
+
+/// What both share.
+#[derive(Debug, Args)]
+struct Common {
+    /// The folder that the artifacts were downloaded to, each in its own folder or one alone
+    #[arg(value_name = "DIR")]
+    dir: PathBuf,
+    /// The plan: a JSON list of envelopes, or an object with `envelopes`; every planned job is accounted for
+    #[arg(long, value_name = "FILE")]
+    plan: Option<PathBuf>,
+    /// Fail on everything that is wrong, not only where nothing arrived
+    #[arg(long)]
+    strict: bool,
+    /// The folder to write to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+/// `collect evals`
+#[derive(Debug, Args)]
+pub struct Evals {
+    #[command(flatten)]
+    common: Common,
+    /// What the written file is called after
+    #[arg(long, default_value = "all", value_parser = file_part)]
+    name: String,
+    /// What rows are sorted by first
+    #[arg(long, value_name = "FIELD", default_value = "model")]
+    sort: Order,
+}
+
+/// `collect results`
+#[derive(Debug, Args)]
+pub struct Results {
+    #[command(flatten)]
+    common: Common,
+    /// What the written file is called after
+    #[arg(long, default_value = "bmk", value_parser = file_part)]
+    name: String,
+}
+
+fn file_part(text: &str) -> Result<String, String> {
+    match names::is_legal_artifact(text) {
+        true => Ok(text.to_owned()),
+        false => Err("a part of a file name, without `/` and the like".to_owned()),
+    }
+}
+
+impl Collect {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// A plan that cannot be read, a folder that cannot be searched or written, nothing where the plan expects
+    /// something, and with --strict every problem.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Evals(evals) => evals.run(),
+            Self::Results(results) => results.run(),
+        }
+    }
+}
+
+/// What the command prints as JSON.
+#[derive(Serialize)]
+struct Printed<'a, R> {
+    file: String,
+    rows: &'a [R],
+    jobs: &'a [Job],
+    unplanned: &'a [String],
+    problems: Vec<&'a str>,
+}
+
+impl Evals {
+    fn run(&self) -> anyhow::Result<()> {
+        let common = &self.common;
+        let plan = common.plan()?;
+        let found = evals::collect(&common.dir(), plan.as_deref(), self.sort).map_err(Problems::from)?;
+        let path = common.out.join(format!("agg_eval_{}.json", self.name));
+        write_rows(&path, &found.rows)?;
+        summarize(&summary::evals(&found), &path)?;
+        if output::wants_json(common.json) {
+            print(&path, &found.rows, (&found.jobs, &found.unplanned, &found.problems))?;
+        } else {
+            for (header, multinode) in [(&summary::SINGLE[..], false), (&summary::MULTI[..], true)] {
+                let rows = summary::eval_rows(&found.rows, multinode);
+                if !rows.is_empty() {
+                    output::text(&output::table(header, &rows))?;
+                }
+            }
+        }
+        common.finish("eval result", found.sets == 0, found.problems, &found.jobs)
+    }
+}
+
+impl Results {
+    fn run(&self) -> anyhow::Result<()> {
+        let common = &self.common;
+        let plan = common.plan()?;
+        let path = common.out.join(format!("agg_{}.json", self.name));
+        let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
+        write_rows(&path, &found.aggregates)?;
+        summarize(&summary::throughput(&found), &path)?;
+        if output::wants_json(common.json) {
+            print(
+                &path,
+                &found.aggregates,
+                (&found.jobs, &found.unplanned, &found.problems),
+            )?;
+        } else if !found.aggregates.is_empty() {
+            let rows = summary::throughput_rows(&found.aggregates);
+            output::text(&output::table(&summary::THROUGHPUT, &rows))?;
+        }
+        let nothing = found.aggregates.is_empty() && found.problems.is_empty();
+        common.finish("throughput result", nothing, found.problems, &found.jobs)
+    }
+}
+
+impl Common {
+    fn plan(&self) -> Result<Option<Vec<Envelope>>, Problems> {
+        Ok(self.plan.as_deref().map(plan_files::envelopes).transpose()?)
+    }
+
+    /// The folder, relative to where the command runs if it lies below: published rows name files by it.
+    fn dir(&self) -> PathBuf {
+        let below = std::env::current_dir()
+            .ok()
+            .and_then(|cwd| self.dir.strip_prefix(cwd).ok().map(Path::to_owned));
+        below
+            .filter(|dir| !dir.as_os_str().is_empty())
+            .unwrap_or_else(|| self.dir.clone())
+    }
+
+    /// Says what is wrong, and decides whether it fails the command.
+    fn finish(&self, what: &str, nothing: bool, problems: Vec<Problem>, jobs: &[Job]) -> anyhow::Result<()> {
+        let open = jobs
+            .iter()
+            .filter(|job| matches!(job.state, State::Failed | State::Missing));
+        let open: Vec<&Job> = open.collect();
+        let dir = file::shown(&self.dir);
+        let mut all = Problems(problems);
+        if nothing && open.is_empty() {
+            anstream::eprintln!("there is no {what} in {dir}");
+        }
+        let fails = self.strict || (nothing && !open.is_empty());
+        if nothing && !open.is_empty() {
+            let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
+            all.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));
+        } else {
+            // What is wrong with a job's result is said already.
+            let said = |job: &&&Job| !all.0.iter().any(|problem| job.reason.contains(&problem.message));
+            let unsaid: Vec<Problem> = open.iter().filter(said).map(|job| open_job(job)).collect();
+            all.extend(Problems(unsaid));
+        }
+        if fails {
+            annotate::problems(Level::Error, "Collect", &all.0);
+            all.into_result()?;
+            return Ok(());
+        }
+        annotate::problems(Level::Warning, "Collect", &all.0);
+        for problem in &all.0 {
+            anstream::eprintln!("{}", problem.to_string().replacen("error:", "warning:", 1));
+        }
+        Ok(())
+    }
+}
+
+fn open_job(job: &Job) -> Problem {
+    let message = format!("{} ({}) is {}: {}", job.name, job.id, job.state.as_str(), job.reason);
+    Problem::file("", message).hint("see the log of the job")
+}
+
+fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(rows)?;
+    text.push(b'\n');
+    file::write_atomic(path, &text).with_context(|| format!("`{}` cannot be written", path.display()))
+}
+
+/// Writes the step summary, and the whole of it to a file beside the rows where it does not fit.
+fn summarize(markdown: &str, rows: &Path) -> anyhow::Result<()> {
+    let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |summary| summary.len());
+    let used = RunnerFile::Summary.path().map(size);
+    runner::summarize(markdown)?;
+    if used.is_some_and(|used| used + markdown.len() as u64 > MAX_SUMMARY as u64) {
+        file::write_atomic(&rows.with_extension("md"), markdown.as_bytes())?;
+    }
+    Ok(())
+}
+
+fn print<R: Serialize>(
+    path: &Path,
+    rows: &[R],
+    (jobs, unplanned, problems): (&[Job], &[String], &[Problem]),
+) -> anyhow::Result<()> {
+    output::json(&Printed {
+        file: file::shown(path),
+        rows,
+        jobs,
+        unplanned,
+        problems: problems.iter().map(|problem| problem.message.as_str()).collect(),
+    })
+}

@@ -1,0 +1,169 @@
+//! `sweepctl eval validate`: the gate of an eval.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use globset::GlobBuilder;
+use serde::Serialize;
+
+use super::inputs::CONFIGS;
+use super::{annotate, output};
+use crate::config::problem::{Problem, Problems};
+use crate::config::source::Source;
+use crate::config::thresholds::{BUILT_IN, Thresholds};
+use crate::plan_files;
+use crate::runner::{self, Level};
+use crate::step::results::{file, meta};
+use crate::step::validate::{self, Check, Report, Request, Silence};
+
+/// `eval validate`
+#[derive(Debug, Args)]
+pub struct Validate {
+    /// The thresholds [default: configs/thresholds.yaml, else the built-in ones]
+    #[arg(long, value_name = "FILE")]
+    thresholds: Option<PathBuf>,
+    /// The metadata of the results
+    #[arg(long, value_name = "FILE", default_value = meta::NAME)]
+    meta_env: PathBuf,
+    /// The result files; `*` and `?` in the file name
+    #[arg(long, value_name = "GLOB", default_value = "results*.json")]
+    results_glob: String,
+    /// The model's short name [default: the envelope's, else that of the metadata, else $MODEL_PREFIX]
+    #[arg(long, value_name = "PREFIX")]
+    model_prefix: Option<String>,
+    /// The score that passes where no threshold names the task, 0 to 1
+    #[arg(long, value_name = "SCORE", default_value_t = validate::MIN_SCORE, value_parser = share)]
+    min_score: f64,
+    /// Check the metrics whose name starts so, instead of those that tasks declare
+    #[arg(long, value_name = "METRIC")]
+    metric_prefix: Option<String>,
+    /// The concurrencies that were asked for, with spaces between [default: the envelope's]
+    #[arg(long, value_name = "CONCS")]
+    expected_concs: Option<String>,
+    /// The envelope of the job
+    #[arg(long, value_name = "FILE")]
+    envelope: Option<PathBuf>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let value: f64 = text.parse().map_err(|_| format!("`{text}` is no number"))?;
+    if (0.0..=1.0).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{value} is not from 0 to 1"))
+    }
+}
+
+/// The judgement as JSON.
+#[derive(Serialize)]
+struct Judgement<'r> {
+    passed: bool,
+    model_prefix: Option<&'r str>,
+    checks: &'r [Check],
+    silence: &'r [Silence],
+    problems: Vec<&'r str>,
+}
+
+impl Validate {
+    /// Judges.
+    ///
+    /// # Errors
+    /// Every problem.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let report = validate::validate(&self.request()?);
+        runner::summarize(&report.markdown())?;
+        self.print(&report)?;
+        annotate::problems(Level::Error, "Eval scores", &report.problems);
+        Problems(report.problems).into_result()?;
+        Ok(())
+    }
+
+    fn request(&self) -> Result<Request, Problems> {
+        let mut problems = Problems::default();
+        let mut kept = |problem: Problem| problems.push(problem);
+        let thresholds = self.thresholds();
+        let expected = self.expected_concs.as_deref().map(validate::parse_concs).transpose();
+        let envelope = self.envelope.as_deref().map(plan_files::envelope).transpose();
+        let results = matching(&self.results_glob);
+        let expected_concs = expected.map_err(&mut kept).ok().flatten();
+        let envelope = envelope.map_err(&mut kept).ok().flatten();
+        let results = results.map_err(&mut kept).unwrap_or_default();
+        let thresholds = match thresholds {
+            Ok(thresholds) => thresholds,
+            Err(more) => {
+                problems.extend(more);
+                Thresholds::default()
+            }
+        };
+        problems.into_result()?;
+        let variable = |name| {
+            std::env::var(name)
+                .ok()
+                .filter(|value| !value.is_empty() && value != meta::UNKNOWN)
+        };
+        Ok(Request {
+            thresholds,
+            min_score: self.min_score,
+            model_prefix: self.model_prefix.clone().filter(|prefix| !prefix.is_empty()),
+            fallback_prefix: variable("MODEL_PREFIX"),
+            metric_prefix: self.metric_prefix.clone(),
+            expected_concs,
+            limited: variable("EVAL_LIMIT").is_some_and(|limit| validate::is_limit(&limit)),
+            envelope,
+            meta_env: self.meta_env.clone(),
+            results,
+        })
+    }
+
+    fn thresholds(&self) -> Result<Thresholds, Problems> {
+        let own = Path::new(CONFIGS).join("thresholds.yaml");
+        let source = match &self.thresholds {
+            Some(path) => Source::read(path)?,
+            None if own.exists() => Source::read(&own)?,
+            None => Source {
+                name: "<built-in>/thresholds.yaml".to_owned(),
+                text: BUILT_IN.to_owned(),
+            },
+        };
+        Thresholds::load(&Arc::new(source))
+    }
+
+    fn print(&self, report: &Report) -> anyhow::Result<()> {
+        if output::wants_json(self.json) {
+            return output::json(&Judgement {
+                passed: report.passed(),
+                model_prefix: report.model_prefix.as_deref(),
+                checks: &report.checks,
+                silence: &report.silence,
+                problems: report.problems.iter().map(|problem| problem.message.as_str()).collect(),
+            });
+        }
+        output::text(&output::table(&Report::HEADER, &report.rows()))
+    }
+}
+
+/// The files that a pattern names, sorted; only the last part of a pattern may hold `*` and `?`.
+fn matching(pattern: &str) -> Result<Vec<PathBuf>, Problem> {
+    let path = Path::new(pattern);
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let refused = |why: String| Problem::file("", format!("--results-glob `{pattern}`: {why}"));
+    let name = path.file_name().map(|name| name.to_string_lossy());
+    let name = name.ok_or_else(|| refused("it names no file".to_owned()))?;
+    let glob = GlobBuilder::new(&name)
+        .build()
+        .map_err(|error| refused(error.to_string()))?
+        .compile_matcher();
+    let listed = file::walk(folder.unwrap_or(Path::new(".")), 0)
+        .map_err(|error| refused(error.to_string()).hint("the pattern may stand for files, not for folders"))?;
+    let names = listed
+        .into_iter()
+        .flat_map(|folder| folder.names)
+        .filter(|name| glob.is_match(name));
+    Ok(names
+        .map(|name| folder.map_or_else(|| PathBuf::from(&name), |folder| folder.join(&name)))
+        .collect())
+}

@@ -1,0 +1,151 @@
+//! `sweepctl result`: the result of a throughput job.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use clap::{Args, Subcommand};
+
+use super::output;
+use crate::config::problem::{Problem, Problems};
+use crate::config::types::NodeKind;
+use crate::matrix::row::Row;
+use crate::plan_files;
+use crate::step::results::file;
+use crate::step::throughput::{Aggregate, Benchmark};
+
+/// What is done with it.
+#[derive(Debug, Subcommand)]
+pub enum ResultCommand {
+    /// Write agg_<RESULT>.json from what a benchmark saved
+    ///
+    /// Throughput is divided by the GPUs of the job's row, milliseconds become seconds, and times per output token
+    /// also interactivity (tokens a second for one user). A field that is zero, infinite or no number is refused by
+    /// name.
+    Process(Process),
+}
+
+/// `result process`
+#[derive(Debug, Args)]
+pub struct Process {
+    /// What the benchmark saved [default: <RESULT_FILENAME>.json, on many nodes <RESULT_FILENAME>_*.json]
+    #[arg(value_name = "FILE", conflicts_with = "result_filename")]
+    files: Vec<PathBuf>,
+    /// The stem of the result's file name [default: $RESULT_FILENAME]
+    #[arg(long, value_name = "STEM")]
+    result_filename: Option<String>,
+    /// The envelope of the job
+    #[arg(long, value_name = "FILE", default_value = "envelope.json")]
+    envelope: PathBuf,
+    /// The folder to write to
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    out: PathBuf,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+impl ResultCommand {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// Every problem of every file; the aggregates of the others are written.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Process(process) => process.run(),
+        }
+    }
+}
+
+impl Process {
+    fn run(&self) -> anyhow::Result<()> {
+        let row = plan_files::envelope(&self.envelope).map_err(Problems::from)?.row;
+        let mut problems = Problems::default();
+        let mut written = Vec::new();
+        for path in self.results(&row).map_err(Problems::from)? {
+            let aggregate = Benchmark::read(&path)
+                .map_err(Problems::from)
+                .and_then(|found| found.aggregate(&row));
+            match aggregate {
+                Err(more) => problems.extend(more),
+                Ok(aggregate) => {
+                    self.write(&path, &aggregate)?;
+                    written.push(aggregate);
+                }
+            }
+        }
+        self.print(&written)?;
+        problems.into_result()?;
+        Ok(())
+    }
+
+    fn results(&self, row: &Row) -> Result<Vec<PathBuf>, Problem> {
+        if !self.files.is_empty() {
+            return Ok(self.files.clone());
+        }
+        let stem = self
+            .result_filename
+            .clone()
+            .or_else(|| std::env::var("RESULT_FILENAME").ok());
+        let stem = stem.filter(|stem| !stem.is_empty()).ok_or_else(|| {
+            Problem::file("", "no result is named").hint("name files, or set --result-filename or RESULT_FILENAME")
+        })?;
+        let path = Path::new(&stem);
+        let (folder, name) = (
+            path.parent().unwrap_or(Path::new("")),
+            path.file_name().unwrap_or_default(),
+        );
+        let name = name.to_string_lossy();
+        let found = match row.node_kind() {
+            NodeKind::Single => vec![folder.join(format!("{name}.json"))],
+            NodeKind::Multi => starting_with(folder, &format!("{name}_"))?,
+        };
+        if found.is_empty() {
+            let message = format!("there is no `{stem}_*.json`");
+            return Err(Problem::file("", message).hint("the benchmark saved nothing: see its log"));
+        }
+        Ok(found)
+    }
+
+    fn write(&self, path: &Path, aggregate: &Aggregate) -> anyhow::Result<()> {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let target = self.out.join(format!("agg_{name}"));
+        let mut text = serde_json::to_vec_pretty(aggregate)?;
+        text.push(b'\n');
+        file::write_atomic(&target, &text).with_context(|| format!("`{}` cannot be written", target.display()))
+    }
+
+    fn print(&self, aggregates: &[Aggregate]) -> anyhow::Result<()> {
+        if output::wants_json(self.json) {
+            return output::json(&aggregates);
+        }
+        let row = |a: &Aggregate| {
+            let numbers = [a.tput_per_gpu, a.output_tput_per_gpu, a.input_tput_per_gpu];
+            let mut cells = vec![a.infmax_model_prefix.clone(), a.hw.clone(), a.conc.to_string()];
+            cells.extend(numbers.map(|number| format!("{number:.3}")));
+            cells
+        };
+        let header = [
+            "Model",
+            "Hardware",
+            "Conc",
+            "Tokens/s/GPU",
+            "Output tokens/s/GPU",
+            "Input tokens/s/GPU",
+        ];
+        let rows: Vec<Vec<String>> = aggregates.iter().map(row).collect();
+        output::text(&output::table(&header, &rows))
+    }
+}
+
+/// The JSON files of a folder whose names start so, sorted.
+fn starting_with(folder: &Path, start: &str) -> Result<Vec<PathBuf>, Problem> {
+    let place = if folder.as_os_str().is_empty() {
+        Path::new(".")
+    } else {
+        folder
+    };
+    let listed = file::walk(place, 0)
+        .map_err(|error| Problem::file("", format!("`{}` cannot be listed: {error}", place.display())))?;
+    let names = listed.iter().flat_map(|listed| listed.named(start, ".json"));
+    Ok(names.map(|name| folder.join(name)).collect())
+}

@@ -1,0 +1,154 @@
+//! The plan is the denominator: of every planned job, whether it is done, failed or missing.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::config::problem::Problem;
+use crate::matrix::envelope::Envelope;
+use crate::matrix::row::Row;
+
+/// What became of a job, or of one attempt at it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// Everything that was planned is there.
+    Done,
+    /// Something is there, and not all of it is right.
+    Failed,
+    /// Nothing is there.
+    Missing,
+    /// A newer attempt took its place.
+    Superseded,
+}
+
+impl State {
+    /// The text form.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+            Self::Superseded => "superseded",
+        }
+    }
+}
+
+/// One job, or one superseded attempt at it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Job {
+    /// Its id.
+    pub id: String,
+    /// Its name in the plan; empty where it is in none.
+    pub name: String,
+    /// What became of it.
+    pub state: State,
+    /// Why, where it is not done.
+    pub reason: String,
+}
+
+/// What was planned of one job.
+#[derive(Debug, Clone)]
+struct Planned<'p> {
+    envelope: &'p Envelope,
+    /// The concurrencies that it measures.
+    concs: Vec<u64>,
+}
+
+/// What was found of one job.
+#[derive(Debug, Clone, Default)]
+pub struct Found {
+    /// Where, for people.
+    pub source: String,
+    /// The concurrencies that are there.
+    pub concs: Vec<u64>,
+    /// What is wrong with it.
+    pub problems: Vec<String>,
+}
+
+impl Found {
+    /// A result that is there and cannot be read.
+    #[must_use]
+    pub fn broken(problem: &Problem) -> Self {
+        Self {
+            source: problem.file.clone(),
+            concs: Vec::new(),
+            problems: vec![problem.message.clone()],
+        }
+    }
+}
+
+/// What was planned, by job.
+#[derive(Debug, Clone, Default)]
+pub struct Ledger<'p> {
+    planned: Vec<Planned<'p>>,
+    names: HashMap<&'p str, &'p str>,
+}
+
+impl<'p> Ledger<'p> {
+    /// The jobs of a plan that measure something.
+    #[must_use]
+    pub fn new(plan: &'p [Envelope], concs: impl Fn(&'p Row) -> Vec<u64>) -> Self {
+        let planned = plan.iter().map(|envelope| Planned {
+            envelope,
+            concs: concs(&envelope.row),
+        });
+        let planned: Vec<_> = planned.filter(|planned| !planned.concs.is_empty()).collect();
+        let name = |planned: &Planned<'p>| (planned.envelope.id.as_str(), planned.envelope.name.as_str());
+        Self {
+            names: planned.iter().map(name).collect(),
+            planned,
+        }
+    }
+
+    /// Whether a job is planned.
+    #[must_use]
+    pub fn has(&self, job: &str) -> bool {
+        self.names.contains_key(job)
+    }
+
+    /// Compares what was planned with what was found: every job in the plan's order, then the superseded attempts.
+    #[must_use]
+    pub fn account(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
+        let job = |planned: &Planned<'_>| {
+            let (state, reason) = match found.get(&planned.envelope.id) {
+                None => (State::Missing, "no result arrived".to_owned()),
+                Some(found) => judge(&planned.concs, found),
+            };
+            Job {
+                id: planned.envelope.id.clone(),
+                name: planned.envelope.name.clone(),
+                state,
+                reason,
+            }
+        };
+        let named = |mut job: Job| {
+            job.name = self.names.get(job.id.as_str()).copied().unwrap_or_default().to_owned();
+            job
+        };
+        let planned = self.planned.iter().map(job);
+        planned.chain(superseded.into_iter().map(named)).collect()
+    }
+}
+
+fn judge(concs: &[u64], found: &Found) -> (State, String) {
+    let mut reasons = found.problems.clone();
+    let lacking: Vec<String> = concs
+        .iter()
+        .filter(|c| !found.concs.contains(c))
+        .map(u64::to_string)
+        .collect();
+    // Where nothing could be read, the problems say why; the points need no second mention.
+    if !lacking.is_empty() && (reasons.is_empty() || !found.concs.is_empty()) {
+        reasons.push(format!(
+            "{}: nothing at concurrency {}",
+            found.source,
+            lacking.join(", ")
+        ));
+    }
+    match reasons.is_empty() {
+        true => (State::Done, String::new()),
+        false => (State::Failed, reasons.join("; ")),
+    }
+}

@@ -1,0 +1,284 @@
+//! `agg_eval_<name>.json`: one row per task of every set.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+
+use super::account::{Found, Job, Ledger};
+use super::attempts::{self, Attempt, Newest};
+use super::eval_row::{self, EvalRow};
+use super::{folders, job_in_path, source};
+use crate::config::problem::Problem;
+use crate::matrix::envelope::Envelope;
+use crate::matrix::row::Row;
+use crate::step::results::file::Folder;
+use crate::step::results::lm_eval::ResultFile;
+use crate::step::results::loose::{Cell, List};
+use crate::step::results::meta::{self, MetaEnv};
+use crate::step::results::name;
+
+/// What rows are sorted by first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
+pub enum Order {
+    /// The model's short name, then the hardware
+    #[default]
+    #[value(alias = "model_prefix")]
+    Model,
+    /// The hardware, then the model's short name
+    Hw,
+}
+
+/// What was gathered.
+#[derive(Debug, Clone, Default)]
+pub struct Evals {
+    /// Every row, sorted.
+    pub rows: Vec<EvalRow>,
+    /// How many sets there are, with those that gave no row.
+    pub sets: usize,
+    /// What is wrong, and with which set.
+    pub problems: Vec<Problem>,
+    /// Every planned job, and every superseded attempt.
+    pub jobs: Vec<Job>,
+    /// Sets of no planned job; empty without a plan.
+    pub unplanned: Vec<String>,
+}
+
+/// A folder with a `meta_env.json` that can be read.
+struct Set<'f> {
+    folder: &'f Folder,
+    /// Where, for people and published rows.
+    source: String,
+    job: Option<String>,
+    meta: MetaEnv,
+}
+
+/// What one set gave.
+#[derive(Default)]
+struct Gathered {
+    rows: Vec<EvalRow>,
+    problems: Vec<Problem>,
+}
+
+/// Gathers every set under a folder, or the folder's own.
+///
+/// # Errors
+/// A folder that cannot be searched. A set that cannot be read is none.
+pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<Evals, Problem> {
+    let folders = folders(root)?;
+    let mut evals = Evals::default();
+    let (sets, broken) = read_sets(root, &folders, &mut evals);
+    evals.sets = sets.len() + evals.problems.len();
+    let Newest {
+        kept: sets,
+        superseded,
+        problems,
+    } = attempts::newest(sets);
+    evals.jobs = superseded;
+    evals.problems.extend(problems);
+    let gathered: Vec<Gathered> = sets.par_iter().map(|set| gather(root, set)).collect();
+    if let Some(plan) = plan {
+        compare(plan, broken, (&sets, &gathered), &mut evals);
+    }
+    for gathered in gathered {
+        evals.rows.extend(gathered.rows);
+        evals.problems.extend(gathered.problems);
+    }
+    evals.rows.par_sort_by(|a, b| key(a, order).cmp(&key(b, order)));
+    Ok(evals)
+}
+
+/// The sets that can be read; the others become problems, and are told by job where their folders name one.
+fn read_sets<'f>(root: &Path, folders: &'f [Folder], evals: &mut Evals) -> (Vec<Set<'f>>, HashMap<String, Found>) {
+    let read: Vec<_> = folders.par_iter().map(|folder| read_set(root, folder)).collect();
+    let (mut sets, mut broken) = (Vec::new(), HashMap::new());
+    for (set, folder) in read.into_iter().zip(folders) {
+        match set {
+            Ok(set) => sets.extend(set),
+            Err(problem) => {
+                if let Some(job) = job_in_path(root, &folder.path) {
+                    broken.insert(job, Found::broken(&problem));
+                }
+                evals.problems.push(problem);
+            }
+        }
+    }
+    (sets, broken)
+}
+
+fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Problem> {
+    let name = source(root, &folder.path);
+    if !folder.has(meta::NAME) {
+        return match folder.named("results", ".json").next() {
+            None => Ok(None),
+            Some(_) => Err(
+                Problem::file(&name, format!("{name}: there are results, but no {}", meta::NAME))
+                    .hint("nothing says which job they are of: see what its stage step kept"),
+            ),
+        };
+    }
+    let meta = MetaEnv::read(&folder.path.join(meta::NAME)).map_err(|reason| {
+        Problem::file(&name, format!("{name}/{} {reason}", meta::NAME)).hint("see what the job's stage step kept")
+    })?;
+    Ok(Some(Set {
+        folder,
+        job: meta
+            .job()
+            .map(str::to_owned)
+            .or_else(|| job_in_path(root, &folder.path)),
+        source: name,
+        meta,
+    }))
+}
+
+impl Attempt for Set<'_> {
+    fn point(&self) -> Option<String> {
+        self.job.clone()
+    }
+
+    fn number(&self) -> (u64, u64) {
+        self.meta.attempt()
+    }
+
+    fn job(&self) -> Option<&str> {
+        self.job.as_deref()
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+/// The rows of a set.
+fn gather(root: &Path, set: &Set<'_>) -> Gathered {
+    let mut gathered = Gathered::default();
+    let (files, problems) = match set.meta.is_batch() {
+        true => batch_files(set),
+        false => single_file(set),
+    };
+    let problem = |message: String| {
+        Problem::file(&set.source, format!("{}: {message}", set.source)).hint("see the log of its eval")
+    };
+    gathered.problems.extend(problems.into_iter().map(problem));
+    for (conc, path) in files {
+        let name = source(root, &path);
+        let failed = |reason: String| Problem::file(&name, reason).hint("see the log of its eval");
+        match ResultFile::read(&path) {
+            Err(reason) => gathered.problems.push(failed(format!("{name} {reason}"))),
+            Ok(result) => {
+                let (rows, problems) = eval_row::rows(&set.meta, conc, &result, &name);
+                gathered.rows.extend(rows);
+                gathered
+                    .problems
+                    .extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
+            }
+        }
+    }
+    gathered
+}
+
+type Files = (Vec<(u64, PathBuf)>, Vec<String>);
+
+/// The result files of a set, with the concurrency in their names.
+fn result_files<'s>(set: &'s Set<'_>) -> impl Iterator<Item = (Option<u64>, PathBuf)> + 's {
+    set.folder.named("results", ".json").map(|file| {
+        let conc = name::concurrency(&file.to_string_lossy());
+        (conc, set.folder.path.join(file))
+    })
+}
+
+/// The later of two is the result; names tell apart what was written at once.
+fn latest(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+    files.max_by_key(|path| (name::written(path), path.clone()))
+}
+
+fn single_file(set: &Set<'_>) -> Files {
+    match latest(result_files(set).map(|(_, path)| path)) {
+        Some(path) => (vec![(set.meta.conc.integer().unwrap_or(0), path)], Vec::new()),
+        None => (Vec::new(), vec!["there is no result file".to_owned()]),
+    }
+}
+
+/// The latest file of each concurrency that completed.
+fn batch_files(set: &Set<'_>) -> Files {
+    let concs = |list: &Option<List<Cell>>| -> Option<Vec<u64>> {
+        Some(list.as_ref()?.0.as_ref()?.iter().filter_map(Cell::integer).collect())
+    };
+    let Some(asked) = concs(&set.meta.eval_concs) else {
+        return (Vec::new(), vec!["`eval_concs` is no list".to_owned()]);
+    };
+    let completed = concs(&set.meta.completed_eval_concs).unwrap_or_else(|| asked.clone());
+    let mut by_conc: BTreeMap<u64, Vec<PathBuf>> = BTreeMap::new();
+    for (conc, path) in result_files(set) {
+        if let Some(conc) = conc.filter(|conc| completed.contains(conc)) {
+            by_conc.entry(conc).or_default().push(path);
+        }
+    }
+    let lacking = completed.iter().filter(|conc| !by_conc.contains_key(conc));
+    let problems = lacking
+        .map(|conc| format!("concurrency {conc} completed, but has no result file"))
+        .collect();
+    let files = by_conc
+        .into_iter()
+        .filter_map(|(conc, paths)| Some((conc, latest(paths.into_iter())?)));
+    (files.collect(), problems)
+}
+
+fn compare(
+    plan: &[Envelope],
+    mut found: HashMap<String, Found>,
+    (sets, gathered): (&[Set<'_>], &[Gathered]),
+    evals: &mut Evals,
+) {
+    let ledger = Ledger::new(plan, Row::eval_concs);
+    for (set, gathered) in sets.iter().zip(gathered) {
+        let Some(job) = set.job.as_ref().filter(|job| ledger.has(job)) else {
+            evals.unplanned.push(set.source.clone());
+            continue;
+        };
+        let concs = gathered.rows.iter().map(|row| row.conc).collect();
+        let problems = gathered
+            .problems
+            .iter()
+            .map(|problem| problem.message.clone())
+            .collect();
+        let source = set.source.clone();
+        found.insert(
+            job.clone(),
+            Found {
+                source,
+                concs,
+                problems,
+            },
+        );
+    }
+    evals.jobs = ledger.account(&found, std::mem::take(&mut evals.jobs));
+}
+
+/// What rows are sorted by.
+fn key(row: &EvalRow, order: Order) -> impl Ord {
+    let (first, second) = match order {
+        Order::Model => (row.model_prefix.clone(), row.hw.clone()),
+        Order::Hw => (row.hw.clone(), row.model_prefix.clone()),
+    };
+    let topology = match row.is_multinode {
+        false => [row.tp, row.ep, 0, 0, 0, 0],
+        true => [
+            row.prefill_tp,
+            row.prefill_ep,
+            row.prefill_num_workers,
+            row.decode_tp,
+            row.decode_ep,
+            row.decode_num_workers,
+        ],
+    };
+    let what = [row.framework.clone(), row.precision.clone(), row.spec_decoding.clone()];
+    let lengths = (row.isl, row.osl, row.is_multinode);
+    (
+        (first, second, what, lengths),
+        topology,
+        row.conc,
+        row.task.clone(),
+        row.source.clone(),
+    )
+}

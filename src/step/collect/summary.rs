@@ -1,0 +1,173 @@
+//! Tables of what was gathered, for people.
+
+use super::account::{Job, State};
+use super::eval_row::{EvalRow, StdErr};
+use super::evals::Evals;
+use super::throughput::{Aggregate, Throughput};
+use crate::config::problem::Problem;
+use crate::step::markdown;
+
+/// The columns of single-node eval rows.
+pub const SINGLE: [&str; 13] = [
+    "Model",
+    "Hardware",
+    "Framework",
+    "Precision",
+    "Spec",
+    "ISL/OSL",
+    "TP",
+    "EP",
+    "DPA",
+    "Conc",
+    "Task",
+    "Score",
+    "Samples",
+];
+/// The columns of multi-node eval rows.
+pub const MULTI: [&str; 12] = [
+    "Model",
+    "Hardware",
+    "Framework",
+    "Precision",
+    "Spec",
+    "ISL/OSL",
+    "Prefill",
+    "Decode",
+    "Conc",
+    "Task",
+    "Score",
+    "Samples",
+];
+/// The columns of throughput rows.
+pub const THROUGHPUT: [&str; 11] = [
+    "Model",
+    "Hardware",
+    "Framework",
+    "Precision",
+    "Spec",
+    "ISL/OSL",
+    "Parallelism",
+    "Conc",
+    "Tokens/s/GPU",
+    "Output tokens/s/GPU",
+    "Median TTFT (s)",
+];
+const JOBS: [&str; 4] = ["Job", "Id", "State", "Reason"];
+
+/// The rows of one kind, for a table.
+#[must_use]
+pub fn eval_rows(rows: &[EvalRow], multinode: bool) -> Vec<Vec<String>> {
+    rows.iter()
+        .filter(|row| row.is_multinode == multinode)
+        .map(eval_row)
+        .collect()
+}
+
+fn eval_row(row: &EvalRow) -> Vec<String> {
+    let mut cells = vec![
+        row.model_prefix.clone(),
+        row.hw.clone(),
+        row.framework.clone(),
+        row.precision.clone(),
+        row.spec_decoding.clone(),
+        format!("{}/{}", row.isl, row.osl),
+    ];
+    let side = |tp: u64, ep: u64, workers: u64, dpa: &str| format!("{workers}x tp{tp} ep{ep} dpa {dpa}");
+    if row.is_multinode {
+        cells.push(side(
+            row.prefill_tp,
+            row.prefill_ep,
+            row.prefill_num_workers,
+            &row.prefill_dp_attention,
+        ));
+        cells.push(side(
+            row.decode_tp,
+            row.decode_ep,
+            row.decode_num_workers,
+            &row.decode_dp_attention,
+        ));
+    } else {
+        cells.extend([row.tp.to_string(), row.ep.to_string(), row.dp_attention.clone()]);
+    }
+    let score = match row.score_se {
+        Some(StdErr::Number(se)) => format!("{:.4} ± {se:.4} ({})", row.score, row.score_name),
+        _ => format!("{:.4} ({})", row.score, row.score_name),
+    };
+    let samples = row.n_eff.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    cells.extend([row.conc.to_string(), row.task.clone(), score, samples]);
+    cells
+}
+
+/// The summary of eval results.
+#[must_use]
+pub fn evals(evals: &Evals) -> String {
+    let mut text = format!("### Eval results: {} rows of {} sets\n\n", evals.rows.len(), evals.sets);
+    notes(&mut text, &evals.problems, &evals.jobs, &evals.unplanned);
+    table(&mut text, "Single node", &SINGLE, &eval_rows(&evals.rows, false));
+    table(&mut text, "Multi node", &MULTI, &eval_rows(&evals.rows, true));
+    text
+}
+
+/// The throughput rows, for a table.
+#[must_use]
+pub fn throughput_rows(aggregates: &[Aggregate]) -> Vec<Vec<String>> {
+    aggregates.iter().map(Aggregate::cells).collect()
+}
+
+/// The summary of throughput results.
+#[must_use]
+pub fn throughput(results: &Throughput) -> String {
+    let mut text = format!("### Throughput results: {} rows\n\n", results.aggregates.len());
+    notes(&mut text, &results.problems, &results.jobs, &results.unplanned);
+    table(&mut text, "Results", &THROUGHPUT, &throughput_rows(&results.aggregates));
+    text
+}
+
+/// What is not as planned stands first: a long table may be cut.
+fn notes(text: &mut String, problems: &[Problem], jobs: &[Job], unplanned: &[String]) {
+    if !problems.is_empty() {
+        text.push_str("#### Problems\n\n");
+        text.push_str(&markdown::list(problems.iter().map(|problem| &problem.message)));
+        text.push('\n');
+    }
+    if !jobs.is_empty() {
+        text.push_str(&format!("#### Jobs: {}\n\n", counted(jobs)));
+        let open = jobs.iter().filter(|job| job.state != State::Done);
+        let rows: Vec<Vec<String>> = open
+            .map(|job| {
+                vec![
+                    job.name.clone(),
+                    job.id.clone(),
+                    job.state.as_str().to_owned(),
+                    job.reason.clone(),
+                ]
+            })
+            .collect();
+        if !rows.is_empty() {
+            text.push_str(&markdown::table(&JOBS, &rows));
+            text.push('\n');
+        }
+    }
+    if !unplanned.is_empty() {
+        text.push_str("#### Not in the plan\n\n");
+        text.push_str(&markdown::list(unplanned));
+        text.push('\n');
+    }
+}
+
+fn table(text: &mut String, title: &str, header: &[&str], rows: &[Vec<String>]) {
+    if !rows.is_empty() {
+        text.push_str(&format!("#### {title}\n\n{}\n", markdown::table(header, rows)));
+    }
+}
+
+/// How many jobs there are of each state.
+#[must_use]
+pub fn counted(jobs: &[Job]) -> String {
+    let states = [State::Done, State::Failed, State::Missing, State::Superseded];
+    let counts = states.map(|state| (state.as_str(), jobs.iter().filter(|job| job.state == state).count()));
+    let said = counts.iter().filter(|(name, count)| *count > 0 || *name == "done");
+    said.map(|(name, count)| format!("{count} {name}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

@@ -1,0 +1,285 @@
+//! `agg_<name>.json`: every throughput aggregate of a sweep, as it was written.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::account::{Found, Job, Ledger};
+use super::attempts::{self, Attempt};
+use super::{folders, job_in_path, source};
+use crate::config::problem::Problem;
+use crate::matrix::envelope::Envelope;
+use crate::step::results::file;
+use crate::step::results::loose::{Cell, Map};
+
+/// What the file names of aggregates start with.
+const PREFIX: &str = "agg_";
+/// What those of eval aggregates start with.
+const EVAL_PREFIX: &str = "agg_eval_";
+
+/// What was gathered.
+#[derive(Debug, Default)]
+pub struct Throughput {
+    /// Every aggregate, sorted.
+    pub aggregates: Vec<Aggregate>,
+    /// What is wrong, and with which file.
+    pub problems: Vec<Problem>,
+    /// Every planned job, and every superseded attempt.
+    pub jobs: Vec<Job>,
+    /// Files of no planned job; empty without a plan.
+    pub unplanned: Vec<String>,
+}
+
+/// One aggregate: the text of its file, and what of it is read here.
+#[derive(Debug)]
+pub struct Aggregate {
+    /// The file's JSON object, unchanged.
+    json: Box<RawValue>,
+    source: String,
+    /// The job whose artifact it lies in.
+    job: Option<String>,
+    fields: Fields,
+}
+
+impl Serialize for Aggregate {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.json.serialize(serializer)
+    }
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Fields {
+    infmax_model_prefix: Cell,
+    hw: Cell,
+    framework: Cell,
+    precision: Cell,
+    spec_decoding: Cell,
+    isl: Cell,
+    osl: Cell,
+    scenario_type: Cell,
+    is_multinode: Cell,
+    tp: Cell,
+    ep: Cell,
+    prefill_tp: Cell,
+    prefill_num_workers: Cell,
+    decode_tp: Cell,
+    decode_num_workers: Cell,
+    conc: Cell,
+    recipe_fingerprint: Cell,
+    tput_per_gpu: Cell,
+    output_tput_per_gpu: Cell,
+    median_ttft: Cell,
+    job_id: Cell,
+    run_id: Cell,
+    run_attempt: Cell,
+}
+
+/// Gathers every aggregate under a folder, but for `output`, which an earlier run may have left there.
+///
+/// # Errors
+/// A folder that cannot be searched. A file that cannot be read is none.
+pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<Throughput, Problem> {
+    let folders = folders(root)?;
+    let output = output.canonicalize().ok();
+    let files: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| folder.named(PREFIX, ".json").map(move |name| (folder, name)))
+        .filter(|(_, name)| !name.as_encoded_bytes().starts_with(EVAL_PREFIX.as_bytes()))
+        .map(|(folder, name)| folder.path.join(name))
+        .filter(|path| output.is_none() || path.canonicalize().ok() != output)
+        .collect();
+    let read: Vec<Result<Aggregate, Problem>> = files.par_iter().map(|path| read(root, path)).collect();
+    let mut results = Throughput::default();
+    let mut aggregates = Vec::new();
+    let mut broken: HashMap<String, Found> = HashMap::new();
+    for (aggregate, path) in read.into_iter().zip(&files) {
+        match aggregate {
+            Ok(aggregate) => aggregates.push(aggregate),
+            Err(problem) => {
+                if let Some(job) = job_in_path(root, path) {
+                    broken.insert(job, Found::broken(&problem));
+                }
+                results.problems.push(problem);
+            }
+        }
+    }
+    if let Some(plan) = plan {
+        match_jobs(plan, &mut aggregates);
+    }
+    let newest = attempts::newest(aggregates);
+    results.aggregates = newest.kept;
+    results.jobs = newest.superseded;
+    results.problems.extend(newest.problems);
+    if let Some(plan) = plan {
+        compare(plan, broken, &mut results);
+    }
+    results.aggregates.par_sort_by(|a, b| a.key().cmp(&b.key()));
+    Ok(results)
+}
+
+fn read(root: &Path, path: &Path) -> Result<Aggregate, Problem> {
+    let source = source(root, path);
+    let failed = |reason: String| Problem::file(&source, reason).hint("see the result step of its job");
+    let bytes = file::read(path).map_err(|error| failed(format!("{source} cannot be read: {error}")))?;
+    // Strictly JSON, for it is published as it is: a bare NaN would break every reader.
+    let json: Box<RawValue> =
+        serde_json::from_slice(&bytes).map_err(|error| failed(format!("{source} is no JSON: {error}")))?;
+    let fields: Map<Fields> = serde_json::from_str(json.get())
+        .map_err(|error| failed(format!("{source} is no throughput result: {error}")))?;
+    let fields = fields.0.ok_or_else(|| failed(format!("{source} is no JSON object")))?;
+    if fields.conc.integer().is_none_or(|conc| conc == 0) {
+        return Err(failed(format!(
+            "{source} has no concurrency: `conc` is {}",
+            fields.conc
+        )));
+    }
+    let job = fields
+        .job_id
+        .text()
+        .map(str::to_owned)
+        .or_else(|| job_in_path(root, path));
+    Ok(Aggregate {
+        json,
+        source,
+        job,
+        fields,
+    })
+}
+
+/// Finds the job of aggregates that lie in no artifact's folder (a single artifact is unpacked flat), by the recipe's
+/// fingerprint and the concurrency.
+fn match_jobs(plan: &[Envelope], aggregates: &mut [Aggregate]) {
+    let mut jobs: HashMap<(&str, u64), &str> = HashMap::new();
+    for envelope in plan {
+        if let Some(fingerprint) = &envelope.row.recipe_fingerprint {
+            for conc in envelope.row.conc.points() {
+                jobs.insert((fingerprint, *conc), &envelope.id);
+            }
+        }
+    }
+    for aggregate in aggregates.iter_mut().filter(|aggregate| aggregate.job.is_none()) {
+        let fingerprint = aggregate.fields.recipe_fingerprint.text().unwrap_or_default();
+        aggregate.job = jobs.get(&(fingerprint, aggregate.conc())).map(|job| (*job).to_owned());
+    }
+}
+
+fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, results: &mut Throughput) {
+    let ledger = Ledger::new(plan, |row| match row.eval.eval_only {
+        true => Vec::new(),
+        false => row.conc.points().to_vec(),
+    });
+    for aggregate in &results.aggregates {
+        match aggregate.job.as_ref().filter(|job| ledger.has(job)) {
+            None => results.unplanned.push(aggregate.source.clone()),
+            Some(job) => {
+                let found = found.entry(job.clone()).or_default();
+                found.source.clone_from(&aggregate.source);
+                found.concs.push(aggregate.conc());
+            }
+        }
+    }
+    results.jobs = ledger.account(&found, std::mem::take(&mut results.jobs));
+}
+
+impl Attempt for Aggregate {
+    /// A job's concurrency. Without a job, the recipe's; without a recipe, all of the file.
+    fn point(&self) -> Option<String> {
+        let conc = self.conc();
+        Some(match (&self.job, self.fields.recipe_fingerprint.text()) {
+            (Some(job), _) => format!("job {job} {conc}"),
+            (None, Some(recipe)) => format!("recipe {recipe} {conc}"),
+            (None, None) => self.json.get().to_owned(),
+        })
+    }
+
+    fn number(&self) -> (u64, u64) {
+        let number = |cell: &Cell| cell.integer().unwrap_or(0);
+        (number(&self.fields.run_id), number(&self.fields.run_attempt))
+    }
+
+    fn job(&self) -> Option<&str> {
+        self.job.as_deref()
+    }
+
+    fn source(&self) -> &str {
+        &self.source
+    }
+}
+
+impl Aggregate {
+    fn conc(&self) -> u64 {
+        self.fields.conc.integer().unwrap_or(0)
+    }
+
+    fn key(&self) -> impl Ord + use<> {
+        let f = &self.fields;
+        let text = |cell: &Cell| cell.text().unwrap_or_default().to_owned();
+        let number = |cell: &Cell| cell.integer().unwrap_or(0);
+        let what = [
+            &f.infmax_model_prefix,
+            &f.hw,
+            &f.framework,
+            &f.precision,
+            &f.spec_decoding,
+        ]
+        .map(text);
+        let multinode = f.is_multinode.flag().unwrap_or(false);
+        let split = [
+            &f.tp,
+            &f.ep,
+            &f.prefill_tp,
+            &f.prefill_num_workers,
+            &f.decode_tp,
+            &f.decode_num_workers,
+        ]
+        .map(number);
+        (
+            what,
+            number(&f.isl),
+            number(&f.osl),
+            multinode,
+            split,
+            self.conc(),
+            self.source.clone(),
+        )
+    }
+
+    /// The row of a table.
+    pub(super) fn cells(&self) -> Vec<String> {
+        let f = &self.fields;
+        let text = |cell: &Cell| cell.text().unwrap_or("-").to_owned();
+        let whole = |cell: &Cell| cell.integer().map_or_else(|| "-".to_owned(), |n| n.to_string());
+        let number = |cell: &Cell| cell.number().map_or_else(|| "-".to_owned(), |n| format!("{n:.3}"));
+        let lengths = match f.scenario_type.text() {
+            Some(scenario) => scenario.to_owned(),
+            None => format!("{}/{}", whole(&f.isl), whole(&f.osl)),
+        };
+        let split = match f.is_multinode.flag() {
+            Some(true) => format!(
+                "prefill {}x tp{}, decode {}x tp{}",
+                whole(&f.prefill_num_workers),
+                whole(&f.prefill_tp),
+                whole(&f.decode_num_workers),
+                whole(&f.decode_tp)
+            ),
+            _ => format!("tp{} ep{}", whole(&f.tp), whole(&f.ep)),
+        };
+        vec![
+            text(&f.infmax_model_prefix),
+            text(&f.hw),
+            text(&f.framework),
+            text(&f.precision),
+            text(&f.spec_decoding),
+            lengths,
+            split,
+            self.conc().to_string(),
+            number(&f.tput_per_gpu),
+            number(&f.output_tput_per_gpu),
+            number(&f.median_ttft),
+        ]
+    }
+}

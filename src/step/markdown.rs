@@ -1,0 +1,56 @@
+//! Markdown for step summaries, in which no text from a file can pass for markup.
+
+use std::fmt::Write;
+
+/// Text as one cell of a table: on one line, and only text.
+#[must_use]
+pub fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\\' | '`' | '|' | '[' | ']' | '*' | '~' => out.extend(['\\', c]),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A table; every cell is escaped.
+#[must_use]
+pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let mut out = String::new();
+    let _ = writeln!(out, "| {} |", header.join(" | "));
+    let _ = writeln!(out, "|{}", " --- |".repeat(header.len()));
+    for row in rows {
+        let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+        let _ = writeln!(out, "| {} |", cells.join(" | "));
+    }
+    out
+}
+
+/// A bulleted list; every item is escaped.
+#[must_use]
+pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+    items
+        .into_iter()
+        .map(|item| format!("- {}\n", escape(item.as_ref())))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostile_name_stays_in_its_cell() {
+        let rows = [vec!["a|b`c`\n| x |".to_owned(), "<img src=x> [l](u)".to_owned()]];
+        let text = table(&["A", "B"], &rows);
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(text.contains(r"a\|b\`c\` \| x \|"), "{text}");
+        assert!(text.contains(r"&lt;img src=x&gt; \[l\](u)"), "{text}");
+    }
+}

@@ -1,0 +1,110 @@
+//! JSON as Python writes it: a bare `NaN`, `Infinity` or `-Infinity` is legal there.
+//!
+//! The parser is `serde_json`. The bare tokens, which it refuses, become strings before it sees them, and strings are
+//! no scores. A JSON5 parser would take them as they are, but also comments, single quotes and trailing commas, and
+//! is many times slower.
+
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
+
+use super::loose::Map;
+
+/// Reads one JSON value; bare `NaN`, `Infinity` and `-Infinity` read as those strings.
+///
+/// # Errors
+/// What is wrong and where, as the end of a sentence about the file.
+pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    let text = std::str::from_utf8(bytes).map_err(|e| format!("is not UTF-8 at byte {}", e.valid_up_to()))?;
+    if text.trim().is_empty() {
+        return Err("is empty".to_owned());
+    }
+    serde_json::from_str(&quote_bare(text)).map_err(|error| {
+        if error.is_eof() {
+            format!("is cut off in line {}", error.line())
+        } else {
+            format!("is no JSON: {error}")
+        }
+    })
+}
+
+/// [`parse`] for a value that is an object.
+///
+/// # Errors
+/// As [`parse`], and any other value: a struct would take a list for its fields in order.
+pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+    parse::<Map<T>>(bytes)?.0.ok_or_else(|| "is no JSON object".to_owned())
+}
+
+/// The tokens that Python writes and JSON does not know.
+pub const BARE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+
+fn quote_bare(text: &str) -> Cow<'_, str> {
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let mut kept = 0;
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = end_of_string(bytes, at + 1),
+            b'N' | b'I' | b'-' => match BARE.iter().find(|token| bytes[at..].starts_with(token.as_bytes())) {
+                Some(token) => {
+                    out.push_str(&text[kept..at]);
+                    out.push('"');
+                    out.push_str(token);
+                    out.push('"');
+                    at += token.len();
+                    kept = at;
+                }
+                None => at += 1,
+            },
+            _ => at += 1,
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
+}
+
+/// The place behind the quote that ends a string.
+fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(step) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..]) {
+        at += step;
+        if bytes[at] == b'"' {
+            return at + 1;
+        }
+        at += 2;
+    }
+    bytes.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_bare_tokens_are_quoted() {
+        let text = r#"{"NaN": NaN, "a": "x \" NaN", "b": [-Infinity, Infinity, -1], "c": "Infinity\\"}"#;
+        let wanted = r#"{"NaN": "NaN", "a": "x \" NaN", "b": ["-Infinity", "Infinity", -1], "c": "Infinity\\"}"#;
+        assert_eq!(quote_bare(text), wanted);
+        assert!(matches!(quote_bare(r#"{"a": "NaN"}"#), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn an_open_string_ends_with_the_text() {
+        for text in ["\"", "\"\\", "\"abc\\\"", "\"NaN"] {
+            assert_eq!(quote_bare(text), text);
+        }
+    }
+
+    #[test]
+    fn each_failure_says_what_it_is() {
+        let fails = |bytes: &[u8]| parse::<Vec<u64>>(bytes).expect_err("refused");
+        assert_eq!(fails(b" \n"), "is empty");
+        assert_eq!(fails(b"[1,\n2"), "is cut off in line 2");
+        assert_eq!(fails(b"[\xff]"), "is not UTF-8 at byte 1");
+        assert!(fails(b"[NaN]").contains("line 1"), "{}", fails(b"[NaN]"));
+    }
+}

@@ -1,0 +1,323 @@
+//! A result file in lm-eval's form; the vendors' suites and the SWE-bench scorer write the same one.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::path::Path;
+
+use indexmap::IndexMap;
+use serde::de::{MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+
+use super::loose::{Cell, List, Map};
+use super::{file, json};
+
+/// What stands between a metric and its filter in a metric's name: `exact_match,strict-match`.
+pub const SEPARATOR: char = ',';
+/// What a metric's name ends in where it is the standard error of that metric.
+const STDERR: &str = "_stderr";
+/// The metric of tasks that declare none.
+pub const DEFAULT_METRIC: &str = "exact_match";
+
+/// One line of `results`: metric names with their values, and other things about the task.
+pub type Metrics = IndexMap<String, Cell>;
+
+type Tasks<T> = Map<IndexMap<String, T>>;
+
+/// A result file.
+#[derive(Debug, Clone, Default, Deserialize)]
+pub struct ResultFile {
+    #[serde(default)]
+    results: Tasks<Map<Metrics>>,
+    #[serde(default)]
+    groups: Tasks<Map<Metrics>>,
+    #[serde(default)]
+    group_subtasks: Tasks<List<Cell>>,
+    #[serde(default, rename = "n-samples")]
+    n_samples: Tasks<Map<SampleCount>>,
+    #[serde(default)]
+    configs: Tasks<Map<TaskConfig>>,
+    #[serde(default)]
+    config: Map<RunConfig>,
+    #[serde(default)]
+    integration_error: Failure,
+    #[serde(default)]
+    model_name: Cell,
+}
+
+/// How many samples a task has, and how many of them were evaluated.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+pub struct SampleCount {
+    /// Samples of the split.
+    #[serde(default)]
+    pub original: Cell,
+    /// Samples evaluated.
+    #[serde(default)]
+    pub effective: Cell,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct TaskConfig {
+    #[serde(default)]
+    metric_list: List<Map<MetricConfig>>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct MetricConfig {
+    #[serde(default)]
+    metric: Cell,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct RunConfig {
+    #[serde(default)]
+    limit: Cell,
+}
+
+impl ResultFile {
+    /// Reads a result file.
+    ///
+    /// # Errors
+    /// A file that cannot be read or is no such JSON, as the end of a sentence about it.
+    pub fn read(path: &Path) -> Result<Self, String> {
+        let bytes = file::read(path).map_err(|error| format!("cannot be read: {error}"))?;
+        json::parse_object(&bytes)
+    }
+
+    /// Every task and group with its metrics, each once: files repeat the lines of groups. `None` for a line that is
+    /// no mapping.
+    pub fn tasks(&self) -> impl Iterator<Item = (&str, Option<&Metrics>)> {
+        let results = self.results.0.iter().flatten();
+        let groups = self.groups.0.iter().flatten();
+        let known = self.results.0.as_ref();
+        results
+            .chain(groups.filter(move |(name, _)| known.is_none_or(|known| !known.contains_key(*name))))
+            .map(|(name, metrics)| (name.as_str(), metrics.0.as_ref()))
+    }
+
+    /// Why the run itself failed, where its writer says so.
+    #[must_use]
+    pub fn failure(&self) -> Option<&str> {
+        self.integration_error.0.as_deref()
+    }
+
+    /// The model that was asked.
+    #[must_use]
+    pub fn model(&self) -> Option<&str> {
+        self.model_name.text()
+    }
+
+    /// The limit on samples that the run was started with.
+    #[must_use]
+    pub fn limit(&self) -> Option<f64> {
+        let limit = self.config.0.as_ref()?.limit.number()?;
+        (limit > 0.0).then_some(limit)
+    }
+
+    /// Whether a task is a group of others.
+    #[must_use]
+    pub fn is_group(&self, task: &str) -> bool {
+        self.subtasks(task).next().is_some()
+    }
+
+    fn subtasks(&self, task: &str) -> impl Iterator<Item = &str> {
+        let lists = self.group_subtasks.0.as_ref();
+        lists
+            .and_then(|lists| lists.get(task))
+            .into_iter()
+            .flat_map(|list| list.items().filter_map(Cell::text))
+    }
+
+    /// The tasks that a group ends in, each once, however it is nested; a task itself.
+    #[must_use]
+    pub fn leaves<'a>(&'a self, task: &'a str) -> Vec<&'a str> {
+        let mut leaves = Vec::new();
+        let mut seen = HashSet::new();
+        let mut pending = vec![task];
+        while let Some(name) = pending.pop() {
+            if !seen.insert(name) {
+                continue;
+            }
+            let before = pending.len();
+            pending.extend(self.subtasks(name));
+            if pending.len() == before {
+                leaves.push(name);
+            }
+        }
+        leaves.reverse();
+        leaves
+    }
+
+    /// The sample count of one task, as the file has it.
+    #[must_use]
+    pub fn own_samples(&self, task: &str) -> Option<&SampleCount> {
+        self.n_samples.0.as_ref()?.get(task)?.0.as_ref()
+    }
+
+    /// The evaluated samples of a task, or of a group: the sum over its tasks, for groups have no count of their own.
+    #[must_use]
+    pub fn effective(&self, task: &str) -> Option<f64> {
+        if let Some(own) = self.own_samples(task) {
+            return own.effective.number();
+        }
+        if !self.is_group(task) {
+            return None;
+        }
+        self.leaves(task)
+            .into_iter()
+            .map(|leaf| self.own_samples(leaf)?.effective.number())
+            .sum()
+    }
+
+    /// The metrics that a task declares, or that the tasks of a group declare, each once.
+    #[must_use]
+    pub fn declared_metrics(&self, task: &str) -> Vec<&str> {
+        let mut metrics = Vec::new();
+        for leaf in self.leaves(task) {
+            let config = self
+                .configs
+                .0
+                .as_ref()
+                .and_then(|configs| configs.get(leaf)?.0.as_ref());
+            for declared in config.into_iter().flat_map(|config| config.metric_list.items()) {
+                let name = declared.0.as_ref().and_then(|declared| declared.metric.text());
+                metrics.extend(name.filter(|name| !metrics.contains(name)));
+            }
+        }
+        metrics
+    }
+}
+
+/// Whether a metric's name is that of a standard error.
+#[must_use]
+pub fn is_stderr(name: &str) -> bool {
+    name.split(SEPARATOR)
+        .next()
+        .is_some_and(|metric| metric.ends_with(STDERR))
+}
+
+/// The standard error that a line gives for a metric, as the file has it.
+#[must_use]
+pub fn stderr<'m>(metrics: &'m Metrics, name: &str) -> &'m Cell {
+    let key = match name.split_once(SEPARATOR) {
+        Some((metric, filter)) => format!("{metric}{STDERR}{SEPARATOR}{filter}"),
+        None => format!("{name}{STDERR}"),
+    };
+    metrics.get(&key).unwrap_or(&Cell::Null)
+}
+
+/// A score: a finite number from 0 to 1.
+#[must_use]
+pub fn score(cell: &Cell) -> Option<f64> {
+    cell.number().filter(|value| (0.0..=1.0).contains(value))
+}
+
+/// What went wrong outside of the model: a mapping with `type` and `message`, or a text.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Failure(Option<String>);
+
+struct FailureVisitor;
+
+impl<'de> Visitor<'de> for FailureVisitor {
+    type Value = Failure;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an error")
+    }
+
+    fn visit_unit<E>(self) -> Result<Failure, E> {
+        Ok(Failure(None))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Failure, E> {
+        Ok(Failure(Some(text.to_owned())))
+    }
+
+    fn visit_bool<E>(self, failed: bool) -> Result<Failure, E> {
+        Ok(Failure(failed.then(|| "it says no more".to_owned())))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Failure, A::Error> {
+        let mut texts = Vec::new();
+        while let Some(item) = list.next_element::<Cell>()? {
+            texts.push(item.text().map_or_else(|| item.to_string(), str::to_owned));
+        }
+        Ok(Failure((!texts.is_empty()).then(|| texts.join("; "))))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Failure, A::Error> {
+        let (mut kind, mut message) = (Cell::Null, Cell::Null);
+        while let Some(key) = map.next_key::<String>()? {
+            let value: Cell = map.next_value()?;
+            match key.as_str() {
+                "type" => kind = value,
+                "message" => message = value,
+                _ => {}
+            }
+        }
+        let texts: Vec<&str> = [&kind, &message].into_iter().filter_map(Cell::text).collect();
+        Ok(Failure(Some(if texts.is_empty() {
+            "it says no more".to_owned()
+        } else {
+            texts.join(": ")
+        })))
+    }
+}
+
+impl<'de> Deserialize<'de> for Failure {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(FailureVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> ResultFile {
+        json::parse(text.as_bytes()).expect("a result file")
+    }
+
+    #[test]
+    fn groups_sum_their_leaves_once_and_cycles_end() {
+        let file = file(
+            r#"{"results": {"g": {"acc,none": 0.5}, "a": {}, "b": {}},
+                "groups": {"g": {"acc,none": 0.5}, "h": {}},
+                "group_subtasks": {"g": ["h", "a"], "h": ["a", "b", "g"], "a": []},
+                "configs": {"a": {"metric_list": [{"metric": "acc"}, "odd"]}, "b": 3},
+                "n-samples": {"a": {"effective": 3}, "b": {"effective": 4}}}"#,
+        );
+        assert_eq!(file.effective("g"), Some(7.0));
+        assert_eq!(file.effective("a"), Some(3.0));
+        assert_eq!(file.effective("z"), None);
+        assert_eq!(file.declared_metrics("g"), ["acc"]);
+        let names: Vec<&str> = file.tasks().map(|(name, _)| name).collect();
+        assert_eq!(names, ["g", "a", "b", "h"]);
+    }
+
+    #[test]
+    fn strange_values_read_as_absent() {
+        let file = file(r#"{"results": {"a": 3, "b": {"x": [1]}}, "n-samples": [], "configs": null, "config": "x"}"#);
+        let tasks: Vec<_> = file.tasks().collect();
+        assert_eq!(tasks[0], ("a", None));
+        assert_eq!(tasks[1].1.and_then(|m| m.get("x")), Some(&Cell::Nested));
+        assert_eq!(file.effective("a"), None);
+        assert_eq!(file.limit(), None);
+    }
+
+    #[test]
+    fn every_form_of_failure_is_one() {
+        let failure = |text: &str| {
+            file(&format!(r#"{{"integration_error": {text}}}"#))
+                .failure()
+                .map(str::to_owned)
+        };
+        assert_eq!(failure("null"), None);
+        assert_eq!(failure(r#""boom""#).as_deref(), Some("boom"));
+        assert_eq!(
+            failure(r#"{"type": "T", "message": "m", "more": [{}]}"#).as_deref(),
+            Some("T: m")
+        );
+        assert!(failure("{}").is_some());
+        assert_eq!(failure(r#"["a", 3]"#).as_deref(), Some("a; 3"));
+    }
+}

@@ -1,0 +1,114 @@
+//! The judgement, for people and for machines.
+
+use serde::Serialize;
+
+use crate::config::problem::Problem;
+use crate::step::markdown;
+
+/// What was found.
+#[derive(Debug, Clone, Default)]
+pub struct Report {
+    /// The model that thresholds were looked up for.
+    pub model_prefix: Option<String>,
+    /// Every score that was held against a threshold.
+    pub checks: Vec<Check>,
+    /// Every sample file.
+    pub silence: Vec<Silence>,
+    /// Everything that is wrong.
+    pub problems: Vec<Problem>,
+}
+
+/// One score against its threshold.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Check {
+    /// The result file.
+    pub file: String,
+    /// The concurrency in its name.
+    pub conc: Option<u64>,
+    /// The task.
+    pub task: String,
+    /// The metric with its filter.
+    pub metric: String,
+    /// The score, 0 to 1; `None` where the file has no such number.
+    pub score: Option<f64>,
+    /// Its standard error, where the file gives one.
+    pub stderr: Option<f64>,
+    /// The lowest score that passes.
+    pub threshold: f64,
+    /// Where that stands.
+    pub source: String,
+    /// Whether it passes.
+    pub passed: bool,
+}
+
+/// The empty answers of a sample file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Silence {
+    /// The sample file.
+    pub file: String,
+    /// Its task, where a result has one of that name.
+    pub task: Option<String>,
+    /// Answers.
+    pub answers: u64,
+    /// Empty ones.
+    pub empty: u64,
+    /// The largest share of empty ones that passes.
+    pub max_empty: f64,
+}
+
+impl Report {
+    /// Whether the eval passes.
+    #[must_use]
+    pub fn passed(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// The columns of [`Self::rows`].
+    pub const HEADER: [&'static str; 7] = [
+        "Result",
+        "Task",
+        "Metric",
+        "Score",
+        "Std. error",
+        "Threshold",
+        "Verdict",
+    ];
+
+    /// One line a check, for a table.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Vec<String>> {
+        let number = |value: Option<f64>| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.4}"));
+        let row = |check: &Check| {
+            vec![
+                check.file.clone(),
+                check.task.clone(),
+                check.metric.clone(),
+                number(check.score),
+                number(check.stderr),
+                format!("{} ({})", check.threshold, check.source),
+                if check.passed { "pass" } else { "FAIL" }.to_owned(),
+            ]
+        };
+        self.checks.iter().map(row).collect()
+    }
+
+    /// The step summary. Problems stand first: a long table may be cut.
+    #[must_use]
+    pub fn markdown(&self) -> String {
+        let verdict = match self.problems.len() {
+            0 => "passed".to_owned(),
+            1 => "1 problem".to_owned(),
+            n => format!("{n} problems"),
+        };
+        let mut text = format!("### Eval scores: {verdict}\n\n");
+        if !self.problems.is_empty() {
+            text.push_str(&markdown::list(self.problems.iter().map(|problem| &problem.message)));
+            text.push('\n');
+        }
+        if !self.checks.is_empty() {
+            text.push_str(&markdown::table(&Self::HEADER, &self.rows()));
+            text.push('\n');
+        }
+        text
+    }
+}

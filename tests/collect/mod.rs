@@ -1,0 +1,74 @@
+//! `sweepctl collect`: sets and aggregates of a whole sweep, held against its plan.
+
+mod evals;
+mod results;
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::fixture::{meta, result, run, sweepctl, write};
+
+/// A folder with `artifacts/`.
+struct Sweep(TempDir);
+
+impl Sweep {
+    fn new() -> Self {
+        Self(tempfile::tempdir().expect("a folder"))
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, name: &str, value: &Value) {
+        write(self.path().join("artifacts").join(name), value.to_string());
+    }
+
+    /// A set of one task at one concurrency.
+    fn set(&self, folder: &str, meta: &Value, score: f64) {
+        self.file(&format!("{folder}/meta_env.json"), meta);
+        self.file(
+            &format!("{folder}/results_2026-11-01T00-00-00.json"),
+            &result("plain", score),
+        );
+    }
+
+    fn plan(&self, envelopes: &Value) {
+        write(self.path().join("plan.json"), envelopes.to_string());
+    }
+
+    fn collect(&self, what: &str, args: &[&str]) -> (i32, Value, String) {
+        let mut command = sweepctl(self.path());
+        let (code, stdout, stderr) = run(command.args(["collect", what, "artifacts"]).args(args));
+        (code, serde_json::from_str(&stdout).unwrap_or(Value::Null), stderr)
+    }
+
+    #[track_caller]
+    fn evals(&self, args: &[&str]) -> Value {
+        let (code, printed, stderr) = self.collect("evals", args);
+        assert_eq!(code, 0, "{stderr}");
+        printed
+    }
+}
+
+fn column(printed: &Value, list: &str, field: &str) -> Vec<Value> {
+    printed[list]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|row| row[field].clone())
+        .collect()
+}
+
+fn attempt(job: &str, run: u64, attempt: u64) -> Value {
+    let mut meta = meta(64);
+    meta["job_id"] = json!(job);
+    meta["run_id"] = json!(run.to_string());
+    meta["run_attempt"] = json!(attempt);
+    meta
+}
+
+const JOB: &str = "0123456789ab";
+const OTHER: &str = "ba9876543210";

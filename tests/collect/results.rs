@@ -1,0 +1,110 @@
+//! `sweepctl collect results`.
+
+use serde_json::{Value, json};
+
+use super::{Sweep, column};
+use crate::fixture::{envelope, multinode_envelope, read_json, write};
+
+fn aggregate(conc: u64, tput: f64) -> Value {
+    json!({"hw": "h200", "conc": conc, "infmax_model_prefix": "m1", "framework": "vllm", "precision": "fp8",
+           "isl": 1024, "osl": 1024, "is_multinode": false, "tp": 8, "tput_per_gpu": tput})
+}
+
+#[test]
+fn throughput_results_are_gathered_as_they_are() {
+    let sweep = Sweep::new();
+    let mut agentic = aggregate(8, 3.5);
+    agentic["scenario_type"] = json!("agentic-coding");
+    agentic["request_metrics"] = json!({"deep": [1, {"x": 2.50}]});
+    sweep.file("bmk_agentic_x_000000000003/agg_r3.json", &agentic);
+    sweep.file("bmk_x_000000000001/agg_r1.json", &aggregate(128, 1.5));
+    sweep.file("bmk_x_000000000002/agg_r2.json", &aggregate(16, 2.5));
+    sweep.file("eval/agg_eval_all.json", &json!([]));
+    sweep.file("bmk_x_000000000001/r1.json", &json!({"raw": true}));
+    let (code, printed, stderr) = sweep.collect("results", &["--strict"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(column(&printed, "rows", "conc"), [8, 16, 128]);
+    assert_eq!(printed["rows"][0], agentic);
+    assert_eq!(read_json(&sweep.path().join("agg_bmk.json")), printed["rows"]);
+}
+
+#[test]
+fn throughput_is_held_against_the_plan() {
+    let sweep = Sweep::new();
+    let throughput = |mut envelope: Value, fingerprint: &str| {
+        envelope["row"]["eval-only"] = json!(false);
+        envelope["row"]["recipe-fingerprint"] = json!(fingerprint);
+        envelope
+    };
+    let plan = [
+        throughput(envelope("000000000001", 64), &"a".repeat(64)),
+        throughput(multinode_envelope("000000000002", &[8, 16]), &"b".repeat(64)),
+        throughput(envelope("000000000003", 64), &"c".repeat(64)),
+        throughput(envelope("000000000004", 64), &"d".repeat(64)),
+        envelope("000000000005", 64),
+    ];
+    sweep.plan(&json!(plan));
+    sweep.file("bmk_x_000000000001/agg_r.json", &aggregate(64, 1.0));
+    sweep.file("bmk_x_000000000002/agg_r_1.json", &aggregate(8, 1.0));
+    write(
+        sweep.path().join("artifacts/bmk_x_000000000003/agg_r.json"),
+        "{\"conc\": NaN}",
+    );
+    sweep.file("bmk_x_ffffffffffff/agg_r.json", &aggregate(4, 1.0));
+    let (code, printed, _) = sweep.collect("results", &["--plan", "plan.json"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        column(&printed, "jobs", "state"),
+        ["done", "failed", "failed", "missing"]
+    );
+    assert_eq!(
+        printed["jobs"][1]["reason"],
+        "artifacts/bmk_x_000000000002/agg_r_1.json: nothing at concurrency 16"
+    );
+    assert_eq!(printed["unplanned"], json!(["artifacts/bmk_x_ffffffffffff/agg_r.json"]));
+    // Unpacked flat, a result is known by its recipe.
+    let mut flat = aggregate(64, 1.0);
+    flat["recipe_fingerprint"] = json!("d".repeat(64));
+    sweep.file("agg_flat.json", &flat);
+    let (_, printed, _) = sweep.collect("results", &["--plan", "plan.json"]);
+    assert_eq!(printed["jobs"][3]["state"], "done");
+    assert_eq!(sweep.collect("results", &["--plan", "plan.json", "--strict"]).0, 1);
+}
+
+#[test]
+fn two_results_of_one_point_and_unreadable_ones_are_problems() {
+    let sweep = Sweep::new();
+    sweep.file("bmk_x_000000000001/agg_a.json", &aggregate(64, 1.0));
+    sweep.file("bmk_x_000000000001/agg_b.json", &aggregate(64, 2.0));
+    sweep.file("p/agg_c.json", &aggregate(32, 3.0));
+    sweep.file("q/agg_c.json", &aggregate(32, 3.0));
+    write(sweep.path().join("artifacts/agg_cut.json"), "{\"conc\": 1");
+    sweep.file("agg_list.json", &json!([1]));
+    sweep.file("agg_none.json", &json!({"hw": "h200"}));
+    let (code, printed, stderr) = sweep.collect("results", &["--strict"]);
+    assert_eq!(code, 1);
+    assert_eq!(column(&printed, "rows", "tput_per_gpu"), [3.0, 1.0]);
+    for wanted in [
+        "agg_b.json: the same attempt at the same job as artifacts/bmk_x_000000000001/agg_a.json",
+        "artifacts/q/agg_c.json: the same attempt at the same job as artifacts/p/agg_c.json",
+        "artifacts/agg_cut.json is no JSON",
+        "artifacts/agg_list.json is no JSON object",
+        "artifacts/agg_none.json has no concurrency: `conc` is null",
+    ] {
+        assert!(stderr.contains(wanted), "no `{wanted}` in {stderr}");
+    }
+}
+
+#[test]
+fn a_second_run_does_not_read_its_own_output() {
+    let sweep = Sweep::new();
+    sweep.file("agg_a.json", &aggregate(64, 1.0));
+    for _ in 0..2 {
+        let (code, printed, stderr) = sweep.collect("results", &["--out", "artifacts", "--strict"]);
+        assert_eq!(
+            (code, column(&printed, "rows", "conc")),
+            (0, vec![json!(64)]),
+            "{stderr}"
+        );
+    }
+}

@@ -1,0 +1,233 @@
+//! `sweepctl result process`: the aggregate of a throughput job.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use sweepctl::step::throughput::Benchmark;
+
+use crate::fixture::{envelope, multinode_envelope, read_json, run, sweepctl, write};
+
+fn benchmark(conc: u64) -> Value {
+    json!({
+        "date": "20261101-000000", "backend": "vllm", "model_id": "org/model", "num_prompts": 640,
+        "max_concurrency": conc, "duration": 100.5, "completed": 640, "total_input_tokens": 655_360,
+        "total_output_tokens": 655_360, "request_throughput": 6.4, "output_throughput": 8000.0,
+        "total_token_throughput": 16_000.0, "mean_ttft_ms": 250.0, "median_ttft_ms": 200.0, "std_ttft_ms": 0.0,
+        "p99_ttft_ms": 900.0, "mean_tpot_ms": 20.0, "p99.9_tpot_ms": 40.0, "std_tpot_ms": 0, "mean_itl_ms": 19.5,
+        "itls": [[1.0]],
+    })
+}
+
+struct Job(TempDir);
+
+impl Job {
+    fn new(envelope: &Value) -> Self {
+        let job = Self(tempfile::tempdir().expect("a folder"));
+        job.file("envelope.json", envelope);
+        job
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn file(&self, name: &str, value: &Value) {
+        write(self.path().join(name), value.to_string());
+    }
+
+    fn process(&self, args: &[&str]) -> (i32, String) {
+        let mut command = sweepctl(self.path());
+        let (code, _, stderr) = run(command.args(["result", "process"]).args(args));
+        (code, stderr)
+    }
+}
+
+#[test]
+fn a_single_node_result_is_divided_by_its_gpus() {
+    let mut row = envelope("0123456789ab", 64);
+    row["row"]["tp"] = json!(4);
+    row["row"]["pcp-size"] = json!(2);
+    row["row"]["recipe-fingerprint"] = json!("f".repeat(64));
+    let job = Job::new(&row);
+    job.file("r.json", &benchmark(64));
+    assert_eq!(job.process(&["--result-filename", "r"]), (0, String::new()));
+    let wanted = json!({
+        "hw": "h200", "conc": 64, "image": "img:1", "model": "org/model", "infmax_model_prefix": "m1",
+        "framework": "vllm", "precision": "fp8", "spec_decoding": "none", "disagg": false,
+        "recipe_fingerprint": "f".repeat(64), "isl": 8192, "osl": 1024, "is_multinode": false, "tp": 4, "pp": 1,
+        "dcp_size": 1, "pcp_size": 2, "ep": 1, "dp_attention": "false",
+        "tput_per_gpu": 2000.0, "output_tput_per_gpu": 1000.0, "input_tput_per_gpu": 1000.0,
+        "mean_ttft": 0.25, "median_ttft": 0.2, "std_ttft": 0.0, "p99_ttft": 0.9, "mean_tpot": 0.02,
+        "mean_intvty": 50.0, "p99.9_tpot": 0.04, "p99.9_intvty": 25.0, "std_tpot": 0.0, "mean_itl": 0.0195,
+    });
+    assert_eq!(read_json(&job.path().join("agg_r.json")), wanted);
+}
+
+#[test]
+fn a_multi_node_result_is_divided_by_each_sides_gpus() {
+    let mut row = multinode_envelope("0123456789ab", &[8, 16]);
+    row["row"]["prefill"]["hardware"] = json!("h200-a");
+    row["row"]["decode"]["hardware"] = json!("h200-b");
+    let job = Job::new(&row);
+    job.file("r_conc8.json", &benchmark(8));
+    job.file("r_conc16.json", &benchmark(16));
+    job.file("rest.json", &json!({}));
+    assert_eq!(
+        job.process(&["--result-filename", "r", "--out", "out"]),
+        (0, String::new())
+    );
+    let aggregate = read_json(&job.path().join("out/agg_r_conc16.json"));
+    assert_eq!(aggregate["conc"], 16);
+    assert_eq!(
+        (&aggregate["num_prefill_gpu"], &aggregate["num_decode_gpu"]),
+        (&json!(8), &json!(8))
+    );
+    assert_eq!(
+        (&aggregate["prefill_hw"], &aggregate["decode_hw"]),
+        (&json!("h200-a"), &json!("h200-b"))
+    );
+    assert_eq!(
+        (&aggregate["prefill_num_workers"], &aggregate["decode_dp_attention"]),
+        (&json!(2), &json!("false"))
+    );
+    assert_eq!(aggregate["tput_per_gpu"], 1000.0);
+    assert_eq!(aggregate["output_tput_per_gpu"], 1000.0);
+    assert_eq!(aggregate["input_tput_per_gpu"], 1000.0);
+    assert!(job.path().join("out/agg_r_conc8.json").is_file());
+}
+
+#[test]
+fn without_decode_gpus_output_is_divided_by_all() {
+    let mut row = multinode_envelope("0123456789ab", &[8]);
+    row["row"]["decode"]["num-worker"] = json!(0);
+    let job = Job::new(&row);
+    job.file("r_8.json", &benchmark(8));
+    assert_eq!(job.process(&["r_8.json"]), (0, String::new()));
+    let aggregate = read_json(&job.path().join("agg_r_8.json"));
+    assert_eq!(aggregate["tput_per_gpu"], 2000.0);
+    assert_eq!(aggregate["output_tput_per_gpu"], 1000.0);
+    row["row"]["prefill"]["num-worker"] = json!(0);
+    row["row"]["decode"]["num-worker"] = json!(1);
+    job.file("envelope.json", &row);
+    let (code, stderr) = job.process(&["r_8.json"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("no prefill GPUs to divide by"), "{stderr}");
+}
+
+#[test]
+fn zero_and_infinite_are_refused_by_name() {
+    let job = Job::new(&envelope("0123456789ab", 64));
+    for field in [
+        "total_token_throughput",
+        "output_throughput",
+        "mean_ttft_ms",
+        "p99.9_tpot_ms",
+        "mean_itl_ms",
+    ] {
+        for value in [
+            "0",
+            "-0.5",
+            "-1",
+            "Infinity",
+            "-Infinity",
+            "NaN",
+            "null",
+            "\"5\"",
+            "true",
+        ] {
+            let mut raw = benchmark(64);
+            raw[field] = json!("HERE");
+            write(job.path().join("r.json"), raw.to_string().replace("\"HERE\"", value));
+            let (code, stderr) = job.process(&["r.json"]);
+            assert_eq!(code, 1, "{field} {value}");
+            assert!(
+                stderr.contains(&format!("r.json: `{field}` is {value}, it must be")),
+                "{stderr}"
+            );
+            assert!(!job.path().join("agg_r.json").exists());
+        }
+    }
+}
+
+#[test]
+fn every_problem_of_every_file_is_said() {
+    let job = Job::new(&multinode_envelope("0123456789ab", &[8, 16, 32]));
+    let mut wrong = benchmark(64);
+    wrong["model_id"] = json!(null);
+    wrong["output_throughput"] = json!(16_000.0);
+    wrong["mean_tpot_ms"] = json!(0);
+    job.file("r_1.json", &wrong);
+    write(job.path().join("r_2.json"), "");
+    job.file("r_3.json", &benchmark(32));
+    let (code, stderr) = job.process(&["--result-filename", "r"]);
+    assert_eq!(code, 1);
+    for wanted in [
+        "`max_concurrency` is 64, the row is measured at 8, 16, 32",
+        "`model_id` is null",
+        "`output_throughput` is 16000, not below `total_token_throughput`",
+        "`mean_tpot_ms` is 0",
+        "r_2.json is empty",
+        "5 problems",
+    ] {
+        assert!(stderr.contains(wanted), "no `{wanted}` in {stderr}");
+    }
+    assert!(job.path().join("agg_r_3.json").is_file());
+}
+
+#[test]
+fn what_is_not_there_is_named() {
+    let job = Job::new(&envelope("0123456789ab", 64));
+    let (code, stderr) = job.process(&[]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("RESULT_FILENAME"), "{stderr}");
+    let (code, stderr) = job.process(&["--result-filename", "gone"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("gone.json cannot be read"), "{stderr}");
+    job.file("envelope.json", &multinode_envelope("0123456789ab", &[8]));
+    let (code, stderr) = job.process(&["--result-filename", "gone"]);
+    assert_eq!(code, 1);
+    assert!(stderr.contains("there is no `gone_*.json`"), "{stderr}");
+    assert_eq!(job.process(&["x.json", "--result-filename", "gone"]).0, 2);
+}
+
+#[test]
+fn a_benchmark_completed_what_was_planned() {
+    let job = Job::new(&envelope("0123456789ab", 64));
+    let check = |change: &[(&str, Value)], planned: Option<u64>| {
+        let mut raw = benchmark(64);
+        for (name, value) in change {
+            raw[*name] = value.clone();
+        }
+        job.file("r.json", &raw);
+        let read = Benchmark::read(&job.path().join("r.json")).expect("a result");
+        read.check(planned).map_err(|problems| {
+            problems
+                .0
+                .iter()
+                .map(|p| p.message.clone())
+                .collect::<Vec<_>>()
+                .join("\n")
+        })
+    };
+    assert_eq!(check(&[], None), Ok(()));
+    assert_eq!(check(&[], Some(640)), Ok(()));
+    let fails = |change: &[(&str, Value)], planned: Option<u64>, wanted: &str| {
+        let message = check(change, planned).expect_err("refused");
+        assert!(message.contains(wanted), "{message}");
+    };
+    fails(&[], Some(1280), "`completed` is 640, 1280 requests were planned");
+    fails(
+        &[("completed", json!(639))],
+        None,
+        "`completed` is 639, 640 requests were planned",
+    );
+    fails(
+        &[("completed", json!(0)), ("num_prompts", json!(0))],
+        None,
+        "no request completed",
+    );
+    fails(&[("total_output_tokens", json!(0))], None, "nothing was generated");
+    fails(&[("total_output_tokens", json!(null))], None, "nothing was generated");
+}
