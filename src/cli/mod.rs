@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
+pub mod changelog;
 pub mod generate;
 pub mod inputs;
 pub mod output;
@@ -32,6 +33,9 @@ enum Command {
     Generate(generate::Generate),
     /// Print the jobs that a change of the changelog asks for
     Plan(plan::PlanArgs),
+    /// Check what a change does to perf-changelog.yaml, and repair it
+    #[command(subcommand)]
+    Changelog(changelog::ChangelogCommand),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -49,6 +53,7 @@ pub fn main() -> ExitCode {
     let result = match cli.command {
         Command::Generate(generate) => generate.run(),
         Command::Plan(plan) => plan.run(),
+        Command::Changelog(changelog) => changelog.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),
