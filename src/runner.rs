@@ -196,6 +196,14 @@ pub fn cut_to(text: &str, limit: usize) -> String {
     kept
 }
 
+/// Text as a fenced block of Markdown, with a fence that the text cannot close.
+#[must_use]
+pub fn fenced(text: &str) -> String {
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("{fence}text\n{}\n{fence}", text.trim_end())
+}
+
 /// The bytes that a text takes as UTF-16, as GitHub counts outputs.
 #[must_use]
 pub fn utf16_bytes(text: &str) -> usize {

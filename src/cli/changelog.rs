@@ -224,7 +224,7 @@ impl std::fmt::Display for Verdict {
 /// Prints a sentence for people and JSON for machines; a log that is neither gets both.
 fn say(asked_json: bool, done: &(impl Serialize + std::fmt::Display)) -> anyhow::Result<()> {
     if !output::wants_json(asked_json) {
-        return output::write(format!("{done}\n").as_bytes());
+        return output::text(&format!("{done}\n"));
     }
     if !asked_json {
         anstream::eprintln!("{done}");

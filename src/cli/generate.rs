@@ -4,11 +4,13 @@ use clap::{Args, Subcommand, ValueEnum, error::ErrorKind};
 use globset::GlobBuilder;
 
 use super::inputs::{Configs, InputArgs};
+use super::rows::{self, EmitArgs};
 use super::{output, usage};
 use crate::config::master::{Config, Master};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{NodeKind, ScenarioType, SeqLen};
+use crate::matrix::bucket;
 use crate::matrix::evals::{self, EvalMode};
 use crate::matrix::expand::{Bounds, Expansion, RunnerFilter, known_labels};
 use crate::matrix::row::Row;
@@ -24,9 +26,11 @@ pub enum Generate {
 
 /// What both ways share.
 #[derive(Debug, Args)]
-struct Common {
+pub(super) struct Common {
     #[command(flatten)]
-    inputs: InputArgs,
+    pub(super) inputs: InputArgs,
+    #[command(flatten)]
+    emit: EmitArgs,
     /// Throughput only
     #[arg(long, conflicts_with_all = ["evals_only", "all_evals"], help_heading = "Evals")]
     no_evals: bool,
@@ -50,7 +54,7 @@ struct Common {
     runner_node_filter: Option<String>,
     /// Print JSON, also on a terminal
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
 }
 
 /// `generate full-sweep`
@@ -124,7 +128,7 @@ enum SeqLenArg {
 }
 
 impl Common {
-    fn mode(&self) -> EvalMode {
+    pub(super) fn mode(&self) -> EvalMode {
         match (self.no_evals, self.all_evals, self.evals_only) {
             (true, ..) => EvalMode::NoEvals,
             (_, true, _) => EvalMode::AllEvals,
@@ -133,7 +137,7 @@ impl Common {
         }
     }
 
-    fn expansion(&self, label_too: bool) -> Expansion {
+    pub(super) fn expansion(&self, label_too: bool) -> Expansion {
         let scenario = |arg: &ScenarioArg| match arg {
             ScenarioArg::FixedSeqLen => ScenarioType::FixedSeqLen,
             ScenarioArg::AgenticCoding => ScenarioType::AgenticCoding,
@@ -159,7 +163,15 @@ impl Common {
     fn finish(&self, rows: Vec<Row>, configs: &Configs) -> anyhow::Result<()> {
         let policy = self.inputs.chosen(&configs.policies).map_err(Problems::from)?;
         let rows = evals::apply(rows, policy, self.mode(), self.trim_conc);
-        output::json(&rows)
+        if output::wants_json(self.json) && !self.emit.emits() {
+            return output::json(&rows);
+        }
+        let evals_only = matches!(self.mode(), EvalMode::EvalsOnly | EvalMode::AllEvals);
+        let buckets = bucket::of_rows(&rows, evals_only, &self.emit.overrides())?;
+        if self.emit.emits() {
+            return self.emit.write(&buckets, self.json);
+        }
+        output::text(&rows::buckets(&buckets))
     }
 }
 
@@ -234,7 +246,7 @@ impl TestConfig {
 }
 
 /// The configs that keys and globs name, in their order, each once; a glob's matches in file order.
-fn matching<'m>(master: &'m Master, keys: &[String]) -> Result<Vec<&'m Config>, Problems> {
+pub(super) fn matching<'m>(master: &'m Master, keys: &[String]) -> Result<Vec<&'m Config>, Problems> {
     let mut problems = Problems::default();
     let mut chosen: Vec<&Config> = Vec::new();
     for key in keys {

@@ -1,16 +1,23 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod changelog;
+pub mod check;
+pub mod explain;
 pub mod generate;
 pub mod inputs;
+pub mod mock_server;
 pub mod output;
 pub mod plan;
+pub mod rows;
+pub mod schema;
+pub mod shard;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::problem::{Problem, Problems};
+use crate::runner::{self, Level, Location};
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -19,23 +26,51 @@ pub const REFUSED: u8 = 1;
 /// Wrong usage.
 pub const USAGE: u8 = 2;
 
+const AFTER_HELP: &str = "\
+Examples:
+  sweepctl plan --latest                      the jobs of the newest changelog entries
+  sweepctl plan --base-ref main --head-ref HEAD --summary
+                                              what a branch would cost, by runner
+  sweepctl generate test-config --config-keys 'gpt-oss-*' --evals-only
+                                              the evals of some configs
+  sweepctl explain 'gpt-oss-*'                why each row is evaluated or not
+  sweepctl check                              everything wrong with this repository's inputs
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
+Output is a table on a terminal, and JSON when piped or with --json.";
+
+/// Decides, runs and gates LLM inference benchmark and accuracy sweeps on GitHub Actions
 #[derive(Debug, Parser)]
-#[command(name = "sweepctl", version, about)]
-struct Cli {
+#[command(name = "sweepctl", version = env!("SWEEPCTL_VERSION"), about, after_help = AFTER_HELP, max_term_width = 110)]
+pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Print the jobs that a change of the changelog asks for
+    Plan(plan::PlanArgs),
     /// Print the rows of configs, without a changelog
     #[command(subcommand)]
     Generate(generate::Generate),
-    /// Print the jobs that a change of the changelog asks for
-    Plan(plan::PlanArgs),
+    /// Say which rule takes each row for evaluation, or why none does
+    Explain(explain::Explain),
+    /// Print one shard of an emitted plan
+    Shard(shard::Shard),
     /// Check what a change does to perf-changelog.yaml, and repair it
     #[command(subcommand)]
     Changelog(changelog::ChangelogCommand),
+    /// Check the configs and the changelog of a repository
+    Check(check::Check),
+    /// Print the JSON Schema of a kind of file
+    Schema(schema::Schema),
+    /// Print the completion script of a shell
+    Completions(schema::Completions),
+    /// Print or write the manual pages
+    Man(schema::Man),
+    /// Serve an OpenAI-compatible API that answers eval questions without a GPU
+    MockServer(mock_server::MockServer),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -44,16 +79,23 @@ pub fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
-            // Help and version are no errors to clap's exit code.
+            // Help and version are no errors.
             let code = if error.use_stderr() { USAGE } else { DONE };
             let _ = error.print();
             return ExitCode::from(code);
         }
     };
     let result = match cli.command {
-        Command::Generate(generate) => generate.run(),
         Command::Plan(plan) => plan.run(),
+        Command::Generate(generate) => generate.run(),
+        Command::Explain(explain) => explain.run(),
+        Command::Shard(shard) => shard.run(),
         Command::Changelog(changelog) => changelog.run(),
+        Command::Check(check) => check.run(),
+        Command::Schema(schema) => schema.run(),
+        Command::Completions(completions) => completions.run(),
+        Command::Man(man) => man.run(),
+        Command::MockServer(server) => server.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),
@@ -66,16 +108,45 @@ fn report(error: &anyhow::Error) -> u8 {
         let _ = usage.print();
         return USAGE;
     }
-    if let Some(problems) = error.downcast_ref::<Problems>() {
-        anstream::eprintln!("{problems}");
-    } else {
-        anstream::eprintln!("{}", Problem::file("", format!("{error:#}")));
+    match error.downcast_ref::<Problems>() {
+        Some(problems) => report_problems(problems),
+        None => anstream::eprintln!("{}", Problem::file("", format!("{error:#}"))),
     }
     REFUSED
 }
 
+/// Problems for people; on Actions the first are annotations too, and all are in the step summary.
+fn report_problems(problems: &Problems) {
+    anstream::eprintln!("{problems}");
+    if !runner::on_actions() {
+        return;
+    }
+    for problem in problems.0.iter().take(runner::MAX_ANNOTATIONS) {
+        let place = Location {
+            file: problem.file.clone(),
+            line: problem.span.map_or(0, |span| span.line),
+            column: problem.span.map_or(0, |span| span.column),
+        };
+        let hint = problem
+            .hint
+            .as_ref()
+            .map(|hint| format!("\n{hint}"))
+            .unwrap_or_default();
+        let message = format!("{}{hint}", problem.message);
+        runner::annotate(Level::Error, "", &message, (!place.file.is_empty()).then_some(&place));
+    }
+    let rest: String = problems
+        .0
+        .iter()
+        .skip(runner::MAX_ANNOTATIONS)
+        .map(|problem| format!("{problem}\n\n"))
+        .collect();
+    if !rest.is_empty() {
+        let _ = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&rest)));
+    }
+}
+
 /// A usage error that clap's own rules cannot express.
 fn usage(kind: clap::error::ErrorKind, message: impl std::fmt::Display) -> anyhow::Error {
-    use clap::CommandFactory;
     Cli::command().error(kind, message).into()
 }

@@ -7,10 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::inputs::{Configs, InputArgs, both};
 use super::output;
+use super::rows::{self, EmitArgs};
 use crate::config::changelog::{Changelog, Entry};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::source::Source;
 use crate::matrix::append_only::Base;
+use crate::matrix::bucket;
 use crate::matrix::plan::{self, Inputs, Modifiers, Plan};
 use crate::repo::{self, CHANGELOG, Repo, Revision};
 
@@ -30,9 +32,14 @@ pub struct PlanArgs {
     /// Keep the lowest concurrency of each topology
     #[arg(long, help_heading = "Modifiers")]
     trim_conc: bool,
+    /// Say what it costs: jobs and GPUs by runner label and bucket
+    #[arg(long, conflicts_with = "emit")]
+    summary: bool,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    emit: EmitArgs,
 }
 
 /// Which change is planned.
@@ -76,7 +83,22 @@ impl PlanArgs {
     /// Everything wrong with the refs, the changelog or the configs.
     pub fn run(&self) -> anyhow::Result<()> {
         let plan = self.plan()?;
-        output::json(&plan)
+        let json = output::wants_json(self.json);
+        if json && !self.emit.emits() && !self.summary {
+            return output::json(&plan);
+        }
+        let buckets = bucket::of_plan(&plan, &self.emit.overrides())?;
+        if self.emit.emits() {
+            return self.emit.write(&buckets, self.json);
+        }
+        if self.summary {
+            let costs = rows::costs(&buckets);
+            return match json {
+                true => output::json(&costs),
+                false => output::text(&rows::cost_table(&costs)),
+            };
+        }
+        output::text(&rows::buckets(&buckets))
     }
 
     /// The plan.

@@ -27,7 +27,8 @@ pub struct Envelope {
     pub runs_on: String,
     /// Minutes that the job may take.
     pub timeout_minutes: u64,
-    /// The row, with the overrides applied.
+    /// The row, with the overrides applied; written with the defaults that a plan's rows carry.
+    #[serde(serialize_with = "with_plan_defaults")]
     pub row: Row,
     /// What a dispatch changed, where it changed anything.
     #[serde(default, skip_serializing_if = "Overrides::is_empty")]
@@ -89,20 +90,16 @@ impl Overrides {
     }
 }
 
-/// Wraps rows. Identical rows are told apart by their count, so ids are unique and do not depend on the order.
+fn with_plan_defaults<S: serde::Serializer>(row: &Row, serializer: S) -> Result<S::Ok, S::Error> {
+    RowJson::from(row).with_plan_defaults().serialize(serializer)
+}
+
+/// Wraps rows. Identical rows are told apart by their count, so ids are unique and do not depend on the order; `seen`
+/// carries the counts from one list of a plan to the next.
 ///
 /// # Errors
 /// None for rows that were built; serialization is the only step that returns one.
-pub fn wrap(rows: &[Row], overrides: &Overrides) -> Result<Vec<Envelope>, serde_json::Error> {
-    let mut seen = HashMap::new();
-    wrap_more(rows, overrides, &mut seen)
-}
-
-/// [`wrap`] over several lists, with `seen` carried from one to the next.
-///
-/// # Errors
-/// As [`wrap`].
-pub fn wrap_more(
+pub fn wrap(
     rows: &[Row],
     overrides: &Overrides,
     seen: &mut HashMap<String, u64>,
@@ -132,6 +129,9 @@ pub fn wrap_more(
 fn identity(row: &Row, overrides: &Overrides) -> Result<String, serde_json::Error> {
     let mut json = RowJson::from(row).with_plan_defaults();
     json.recipe_fingerprint = None;
+    // A row that says nothing of evals runs none.
+    json.run_eval.get_or_insert(false);
+    json.eval_only.get_or_insert(false);
     let value = serde_json::json!({ "row": json, "overrides": overrides });
     let mut text = String::new();
     canonical(&value, &mut text);

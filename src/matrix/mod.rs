@@ -1,6 +1,7 @@
 //! What is computed: configs in, rows out. Nothing here reads a file, a process or the network.
 
 pub mod append_only;
+pub mod bucket;
 pub mod envelope;
 pub mod evals;
 pub mod expand;

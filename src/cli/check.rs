@@ -1,0 +1,150 @@
+//! `sweepctl check`: everything wrong with a repository's inputs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use serde::Serialize;
+
+use super::inputs::CONFIGS;
+use super::output;
+use crate::config::kind::Kind;
+use crate::config::problem::{Problem, Problems};
+use crate::config::source::Source;
+use crate::config::{master, runners::Runners};
+use crate::matrix::expand::Expansion;
+use crate::repo::CHANGELOG;
+
+/// `sweepctl check`
+#[derive(Debug, Args)]
+pub struct Check {
+    /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
+    #[arg(value_name = "PATH", default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+/// What one file holds.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Checked {
+    file: String,
+    kind: &'static str,
+    count: usize,
+    #[serde(skip)]
+    counts: &'static str,
+}
+
+impl Check {
+    /// Checks and prints.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let mut problems = Problems::default();
+        let mut sources: Vec<(Kind, Arc<Source>)> = Vec::new();
+        for (kind, path) in self.files(&mut problems) {
+            match Source::read(&path) {
+                Ok(source) => sources.push((kind, Arc::new(source))),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let mut checked = Vec::new();
+        for (kind, source) in &sources {
+            match kind.check(source) {
+                Ok(count) => checked.push(Checked {
+                    file: source.name.clone(),
+                    kind: kind.name(),
+                    count,
+                    counts: kind.counts(),
+                }),
+                Err(more) => problems.extend(more),
+            }
+        }
+        if problems.0.is_empty() {
+            problems.extend(together(&sources).err().unwrap_or_default());
+        }
+        problems.into_result()?;
+        if output::wants_json(self.json) {
+            return output::json(&checked);
+        }
+        let rows: Vec<Vec<String>> = checked
+            .iter()
+            .map(|c| {
+                vec![
+                    c.file.clone(),
+                    c.kind.to_owned(),
+                    c.count.to_string(),
+                    c.counts.to_owned(),
+                ]
+            })
+            .collect();
+        output::text(&output::table(&["file", "kind", "holds", ""], &rows))
+    }
+
+    fn files(&self, problems: &mut Problems) -> Vec<(Kind, PathBuf)> {
+        let mut files = Vec::new();
+        for path in &self.paths {
+            if path.is_dir() {
+                let found = in_folder(path);
+                if found.is_empty() {
+                    let place = path.display().to_string();
+                    let problem = Problem::file(&place, format!("`{place}` holds no configs and no changelog"));
+                    problems.push(problem.hint(format!("run from the repository's root, where `{CONFIGS}/` is")));
+                }
+                files.extend(found);
+                continue;
+            }
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+            match Kind::of(name) {
+                Some(kind) => files.push((kind, path.clone())),
+                None => {
+                    let place = path.display().to_string();
+                    let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
+                    let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
+                                 thresholds.yaml, ci-priority.yaml";
+                    problems.push(problem.hint(format!("known names: {names}")));
+                }
+            }
+        }
+        files
+    }
+}
+
+/// The files of a repository: in its `configs`, in the folder itself, and its changelog.
+fn in_folder(folder: &Path) -> Vec<(Kind, PathBuf)> {
+    let mut files: Vec<(Kind, PathBuf)> = [folder.join(CONFIGS), folder.to_path_buf()]
+        .iter()
+        .filter_map(|folder| std::fs::read_dir(folder).ok())
+        .flatten()
+        .filter_map(|entry| {
+            let entry = entry.ok()?;
+            let kind = Kind::of(entry.file_name().to_str()?)?;
+            let path = entry.path();
+            Some((kind, path.strip_prefix(".").map(Path::to_path_buf).unwrap_or(path)))
+        })
+        .collect();
+    files.sort_by(|(_, a), (_, b)| a.cmp(b));
+    // The changelog last: what it says leans on all others.
+    files.sort_by_key(|(_, path)| path.ends_with(CHANGELOG));
+    files
+}
+
+/// What no file shows alone: keys in two master files, and rows that cannot be generated.
+fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
+    let of = |wanted: Kind| {
+        sources
+            .iter()
+            .filter(move |(kind, _)| *kind == wanted)
+            .map(|(_, source)| source)
+    };
+    let master_files: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
+    let master = master::load(&master_files)?;
+    let Some(runners) = of(Kind::Runners).next() else {
+        return Ok(());
+    };
+    let runners = Runners::load(runners)?;
+    Expansion::default().rows(master.values(), &runners).map(|_| ())
+}

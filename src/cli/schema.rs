@@ -1,0 +1,70 @@
+//! `sweepctl schema`, `completions` and `man`: what other tools read about this one.
+
+use std::path::PathBuf;
+
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
+
+use super::{Cli, output};
+use crate::config::kind::Kind;
+
+/// `sweepctl schema`
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// The kind of file
+    kind: Kind,
+}
+
+impl Schema {
+    /// Prints the JSON Schema.
+    ///
+    /// # Errors
+    /// Output that cannot be written.
+    pub fn run(&self) -> anyhow::Result<()> {
+        output::text(&(serde_json::to_string_pretty(&self.kind.schema())? + "\n"))
+    }
+}
+
+/// `sweepctl completions`
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    shell: Shell,
+}
+
+impl Completions {
+    /// Prints the completion script.
+    ///
+    /// # Errors
+    /// Output that cannot be written.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut Cli::command(), "sweepctl", &mut script);
+        output::write(&script)
+    }
+}
+
+/// `sweepctl man`
+#[derive(Debug, Args)]
+pub struct Man {
+    /// Write a page for each command to this folder [default: print the main page]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+}
+
+impl Man {
+    /// Prints or writes the manual pages.
+    ///
+    /// # Errors
+    /// Files that cannot be written.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let command = Cli::command();
+        if let Some(out) = &self.out {
+            std::fs::create_dir_all(out)?;
+            return Ok(clap_mangen::generate_to(command, out)?);
+        }
+        let mut page = Vec::new();
+        clap_mangen::Man::new(command).render(&mut page)?;
+        output::write(&page)
+    }
+}

@@ -1,0 +1,213 @@
+//! Buckets: the jobs of one workflow job, and their shards.
+
+use std::collections::{HashMap, HashSet};
+
+use indexmap::IndexMap;
+
+use super::envelope::{self, Envelope, Overrides};
+use super::names::{self, ArtifactKind};
+use super::plan::Plan;
+use super::row::{EvalMark, Row};
+use crate::config::problem::{Problem, Problems};
+use crate::config::types::{NodeKind, ScenarioType, SeqLen};
+use crate::runner::utf16_bytes;
+
+/// Jobs of one matrix; GitHub generates at most so many for one job of one workflow run.
+pub const MAX_SHARD_JOBS: usize = 256;
+/// UTF-16 bytes of one shard; a job's outputs hold 1,048,576, and a shard is one of them.
+pub const MAX_SHARD_BYTES: usize = 900_000;
+/// UTF-16 bytes of all shards; a run's outputs hold 50 MB, and other outputs need room.
+pub const MAX_PLAN_BYTES: usize = 45_000_000;
+
+macro_rules! buckets {
+    ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
+        /// What goes to one job of the workflow.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, clap::ValueEnum)]
+        pub enum Bucket {
+            $($(#[$doc])* #[value(name = $name)] $variant),+
+        }
+        impl Bucket {
+            /// Every bucket, in the order of a plan.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+            /// Its name in files and outputs.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+        }
+    };
+}
+
+buckets! {
+    /// Throughput, one node, 1024 in and 1024 out.
+    SingleNode1k1k = "single_node_1k1k",
+    /// Throughput, one node, 8192 in and 1024 out.
+    SingleNode8k1k = "single_node_8k1k",
+    /// Throughput, one node, other lengths.
+    SingleNodeOther = "single_node_other",
+    /// Throughput, one node, agentic.
+    SingleNodeAgentic = "single_node_agentic",
+    /// Throughput, many nodes, 1024 in and 1024 out.
+    MultiNode1k1k = "multi_node_1k1k",
+    /// Throughput, many nodes, 8192 in and 1024 out.
+    MultiNode8k1k = "multi_node_8k1k",
+    /// Throughput, many nodes, other lengths.
+    MultiNodeOther = "multi_node_other",
+    /// Throughput, many nodes, agentic.
+    MultiNodeAgentic = "multi_node_agentic",
+    /// Evals, one node, fixed lengths.
+    Evals = "evals",
+    /// Evals, one node, agentic.
+    AgenticEvals = "agentic_evals",
+    /// Evals, many nodes, fixed lengths.
+    MultinodeEvals = "multinode_evals",
+    /// Evals, many nodes, agentic.
+    MultinodeAgenticEvals = "multinode_agentic_evals",
+}
+
+impl Bucket {
+    /// Whether its jobs evaluate.
+    #[must_use]
+    pub fn is_eval(self) -> bool {
+        self >= Self::Evals
+    }
+
+    /// The bucket of a row: by its eval if it runs nothing else, else by its throughput.
+    #[must_use]
+    pub fn of(row: &Row) -> Self {
+        let lengths = row.seq();
+        match (row.eval.eval_only, row.node_kind(), row.scenario_type()) {
+            (true, NodeKind::Single, ScenarioType::FixedSeqLen) => Self::Evals,
+            (true, NodeKind::Single, ScenarioType::AgenticCoding) => Self::AgenticEvals,
+            (true, NodeKind::Multi, ScenarioType::FixedSeqLen) => Self::MultinodeEvals,
+            (true, NodeKind::Multi, ScenarioType::AgenticCoding) => Self::MultinodeAgenticEvals,
+            (false, NodeKind::Single, _) => match lengths {
+                Some(SeqLen::ONE_K_ONE_K) => Self::SingleNode1k1k,
+                Some(SeqLen::EIGHT_K_ONE_K) => Self::SingleNode8k1k,
+                Some(_) => Self::SingleNodeOther,
+                None => Self::SingleNodeAgentic,
+            },
+            (false, NodeKind::Multi, _) => match lengths {
+                Some(SeqLen::ONE_K_ONE_K) => Self::MultiNode1k1k,
+                Some(SeqLen::EIGHT_K_ONE_K) => Self::MultiNode8k1k,
+                Some(_) => Self::MultiNodeOther,
+                None => Self::MultiNodeAgentic,
+            },
+        }
+    }
+}
+
+/// Envelopes by bucket, in the order of [`Bucket::ALL`]; only buckets that have some.
+pub type Buckets = IndexMap<Bucket, Vec<Envelope>>;
+
+/// The buckets of a plan.
+///
+/// # Errors
+/// Ids or artifact names that are not unique and legal.
+pub fn of_plan(plan: &Plan, overrides: &Overrides) -> Result<Buckets, Problems> {
+    let throughput = plan.single_node.values().chain(plan.multi_node.values()).flatten();
+    let evals = [
+        &plan.evals,
+        &plan.agentic_evals,
+        &plan.multinode_evals,
+        &plan.multinode_agentic_evals,
+    ];
+    wrap(throughput.chain(evals.into_iter().flatten()).cloned(), overrides)
+}
+
+/// The buckets of generated rows: each row's throughput, unless it is eval-only or `evals_only` is set, and its eval,
+/// if it runs one.
+///
+/// # Errors
+/// As [`of_plan`].
+pub fn of_rows(rows: &[Row], evals_only: bool, overrides: &Overrides) -> Result<Buckets, Problems> {
+    let throughput = rows
+        .iter()
+        .filter(|row| !evals_only && !row.eval.eval_only)
+        .map(|row| Row {
+            eval: EvalMark {
+                run_eval: Some(false),
+                ..EvalMark::default()
+            },
+            ..row.clone()
+        });
+    let evals = rows.iter().filter(|row| row.runs_eval()).map(|row| {
+        let mut row = row.clone();
+        row.eval.eval_only = true;
+        row
+    });
+    wrap(throughput.chain(evals), overrides)
+}
+
+fn wrap(rows: impl Iterator<Item = Row>, overrides: &Overrides) -> Result<Buckets, Problems> {
+    let mut by_bucket: HashMap<Bucket, Vec<Row>> = HashMap::new();
+    for row in rows {
+        by_bucket.entry(Bucket::of(&row)).or_default().push(row);
+    }
+    let mut seen = HashMap::new();
+    let mut buckets = Buckets::new();
+    for bucket in Bucket::ALL {
+        let Some(rows) = by_bucket.remove(bucket) else { continue };
+        let envelopes = envelope::wrap(&rows, overrides, &mut seen)
+            .map_err(|error| Problem::file("", format!("a row cannot be written: {error}")))?;
+        buckets.insert(*bucket, envelopes);
+    }
+    prove(&buckets)?;
+    Ok(buckets)
+}
+
+/// Proves, before any GPU is asked for, that no two jobs share an id or an artifact's name.
+fn prove(buckets: &Buckets) -> Result<(), Problems> {
+    let mut ids = HashSet::new();
+    let mut artifacts = HashSet::new();
+    let mut problems = Problems::default();
+    for envelope in buckets.values().flatten() {
+        if !ids.insert(&envelope.id) {
+            let message = format!("two jobs have the id {}: {}", envelope.id, envelope.name);
+            problems.push(Problem::file("", message).hint("split the plan: two rows have the same hash"));
+        }
+        for kind in ArtifactKind::of(&envelope.row) {
+            let name = names::artifact(kind, envelope);
+            if !names::is_legal_artifact(&name) {
+                let message = format!("no artifact may be called `{name}`");
+                problems.push(Problem::file("", message).hint("rename the config's model-prefix or backend"));
+            }
+            if !artifacts.insert(name) {
+                let message = format!("two jobs upload the same artifact: {}", envelope.name);
+                problems.push(Problem::file("", message));
+            }
+        }
+    }
+    problems.into_result()
+}
+
+/// Cuts a bucket into matrices of at most [`MAX_SHARD_JOBS`] jobs and [`MAX_SHARD_BYTES`].
+///
+/// # Errors
+/// One envelope that is too large for a shard of its own.
+pub fn shards(envelopes: &[Envelope]) -> Result<Vec<&[Envelope]>, Problem> {
+    let mut shards = Vec::new();
+    let (mut start, mut bytes) = (0, 0);
+    for (index, envelope) in envelopes.iter().enumerate() {
+        let text = serde_json::to_string(envelope)
+            .map_err(|error| Problem::file("", format!("an envelope cannot be written: {error}")))?;
+        // The comma or bracket beside it counts too.
+        let size = utf16_bytes(&text) + 4;
+        if size > MAX_SHARD_BYTES {
+            let message = format!(
+                "the job `{}` takes {size} bytes, a matrix holds {MAX_SHARD_BYTES}",
+                envelope.name
+            );
+            return Err(Problem::file("", message).hint("shorten its additional-settings"));
+        }
+        if index - start == MAX_SHARD_JOBS || bytes + size > MAX_SHARD_BYTES {
+            shards.push(&envelopes[start..index]);
+            (start, bytes) = (index, 0);
+        }
+        bytes += size;
+    }
+    if start < envelopes.len() {
+        shards.push(&envelopes[start..]);
+    }
+    Ok(shards)
+}

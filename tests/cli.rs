@@ -1,0 +1,86 @@
+//! The command line itself: help, versions, exit codes, what is printed where.
+
+use crate::support::{project, run, stderr, stdout};
+
+#[test]
+fn version_names_the_revision() {
+    let output = run(project(), ["--version"]);
+    let text = stdout(&output);
+    assert!(
+        text.starts_with(concat!("sweepctl ", env!("CARGO_PKG_VERSION"))),
+        "{text}"
+    );
+    assert!(
+        text.trim().ends_with(')'),
+        "a build of a checkout names its revision: {text}"
+    );
+}
+
+#[test]
+fn exit_codes_are_0_1_and_2() {
+    assert_eq!(run(project(), ["--help"]).status.code(), Some(0));
+    assert_eq!(
+        run(project(), ["plan", "--base-ref", "no-such-ref", "--head-ref", "HEAD"])
+            .status
+            .code(),
+        Some(1)
+    );
+    for usage in [
+        &["no-such-command"][..],
+        &["plan"],
+        &["plan", "--latest", "--base-ref", "main", "--head-ref", "HEAD"],
+        &["generate", "full-sweep", "--step-size", "1"],
+        &["generate", "full-sweep", "--min-conc", "8", "--max-conc", "4"],
+        &["generate", "test-config"],
+        &["shard", "--bucket", "none", "--index", "0"],
+    ] {
+        let output = run(project(), usage);
+        assert_eq!(output.status.code(), Some(2), "{usage:?}");
+        assert_eq!(stdout(&output), "", "{usage:?}");
+        assert!(stderr(&output).starts_with("error: "), "{usage:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn usage_is_checked_before_any_file_is_read() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let usage = run(
+        empty.path(),
+        [
+            "generate",
+            "full-sweep",
+            "--config-files",
+            "none.yaml",
+            "--step-size",
+            "0",
+        ],
+    );
+    assert_eq!(usage.status.code(), Some(2));
+    let missing = run(empty.path(), ["generate", "full-sweep", "--config-files", "none.yaml"]);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        stderr(&missing).contains("`none.yaml` does not exist"),
+        "{}",
+        stderr(&missing)
+    );
+}
+
+#[test]
+fn every_shell_gets_completions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let output = run(project(), ["completions", shell]);
+        assert!(output.status.success(), "{shell}");
+        assert!(stdout(&output).contains("generate"), "{shell}");
+    }
+}
+
+#[test]
+fn every_command_has_a_manual_page() {
+    let out = tempfile::tempdir().expect("a folder");
+    let output = run(project(), ["man", "--out", out.path().to_str().expect("a path")]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    for page in ["sweepctl.1", "sweepctl-plan.1", "sweepctl-generate-full-sweep.1"] {
+        let text = std::fs::read_to_string(out.path().join(page)).expect(page);
+        assert!(text.contains(".SH NAME"), "{page}");
+    }
+}

@@ -1,0 +1,168 @@
+//! What the tests share: running the binary, making repositories, comparing JSON.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::Mutex;
+
+use serde_json::Value;
+
+/// The project's folder.
+pub fn project() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The binary, in a folder, with nothing of GitHub Actions in its environment.
+pub fn sweepctl(folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sweepctl"));
+    command.current_dir(folder).env("NO_COLOR", "1");
+    for name in ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// Runs the binary with arguments in a folder.
+pub fn run<S: AsRef<std::ffi::OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Output {
+    sweepctl(folder).args(args).output().expect("the binary runs")
+}
+
+/// Runs the binary, expects success, and reads its JSON.
+pub fn json<S: AsRef<std::ffi::OsStr>>(folder: &Path, args: impl IntoIterator<Item = S>) -> Value {
+    let output = run(folder, args);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("the output is JSON")
+}
+
+/// What the command said.
+pub fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// What the command printed.
+pub fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+/// Runs git in a folder, without the user's configuration, and gives its output.
+pub fn git(folder: &Path, args: &[&str]) -> String {
+    let output = git_command(folder, args)
+        .output()
+        .expect("git runs: install it with `apt-get install git`");
+    assert!(
+        output.status.success(),
+        "git {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    String::from_utf8_lossy(&output.stdout).trim().to_owned()
+}
+
+/// A git command of a made-up person at a fixed time.
+pub fn git_command(folder: &Path, args: &[&str]) -> Command {
+    let mut command = Command::new("git");
+    command
+        .current_dir(folder)
+        .args([
+            "-c",
+            "init.defaultBranch=main",
+            "-c",
+            "commit.gpgsign=false",
+            "-c",
+            "protocol.file.allow=always",
+        ])
+        .args(args)
+        .env("GIT_CONFIG_GLOBAL", "/dev/null")
+        .env("GIT_CONFIG_NOSYSTEM", "1");
+    for (name, value) in [
+        ("GIT_AUTHOR_NAME", "A Tester"),
+        ("GIT_AUTHOR_EMAIL", "tester@example.com"),
+        ("GIT_COMMITTER_NAME", "A Tester"),
+        ("GIT_COMMITTER_EMAIL", "tester@example.com"),
+        ("GIT_AUTHOR_DATE", "2026-01-01T00:00:00Z"),
+        ("GIT_COMMITTER_DATE", "2026-01-01T00:00:00Z"),
+    ] {
+        command.env(name, value);
+    }
+    command
+}
+
+/// Writes a file, with its folders.
+pub fn write(folder: &Path, path: &str, text: impl AsRef<[u8]>) -> PathBuf {
+    let path = folder.join(path);
+    std::fs::create_dir_all(path.parent().expect("a file has a folder")).expect("a folder");
+    std::fs::write(&path, text).expect("a file");
+    path
+}
+
+/// Commits everything in a work tree and gives the commit's hash.
+pub fn commit(folder: &Path, message: &str) -> String {
+    git(folder, &["add", "-A"]);
+    git(folder, &["commit", "-q", "--allow-empty", "-m", message]);
+    git(folder, &["rev-parse", "HEAD"])
+}
+
+/// Runs a check over many cases on both cores and gives every miss, in the order of the cases.
+pub fn misses<T: Sync>(cases: &[T], check: impl Fn(&T) -> Option<String> + Sync) -> Vec<String> {
+    let next = std::sync::atomic::AtomicUsize::new(0);
+    let found = Mutex::new(Vec::new());
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let index = next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                    let Some(case) = cases.get(index) else { break };
+                    if let Some(miss) = check(case) {
+                        found.lock().expect("no check panics").push((index, miss));
+                    }
+                }
+            });
+        }
+    });
+    let mut found = found.into_inner().expect("no check panics");
+    found.sort();
+    found.into_iter().map(|(_, miss)| miss).collect()
+}
+
+/// Fails with all misses, the first of them in full.
+pub fn assert_none(what: &str, cases: usize, misses: &[String]) {
+    assert!(cases > 0, "{what}: no case was read");
+    assert!(
+        misses.is_empty(),
+        "{what}: {} of {cases} cases missed\n\n{}",
+        misses.len(),
+        misses.iter().take(20).cloned().collect::<Vec<_>>().join("\n\n")
+    );
+}
+
+/// The first differing lines of two JSON values; `None` when they mean the same.
+pub fn difference(found: &Value, wanted: &Value) -> Option<String> {
+    if found == wanted {
+        return None;
+    }
+    let pretty = |value: &Value| serde_json::to_string_pretty(&sorted(value)).expect("JSON");
+    let (found, wanted) = (pretty(found), pretty(wanted));
+    let diff = similar::TextDiff::from_lines(&wanted, &found);
+    let text = diff
+        .unified_diff()
+        .context_radius(2)
+        .header("wanted", "found")
+        .to_string();
+    Some(text.lines().take(24).collect::<Vec<_>>().join("\n"))
+}
+
+fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            Value::Object(
+                fields
+                    .into_iter()
+                    .map(|(name, value)| (name.clone(), sorted(value)))
+                    .collect(),
+            )
+        }
+        Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
+        other => other.clone(),
+    }
+}
