@@ -4,17 +4,16 @@
 //! Bytes and not meanings are compared: a changelog is merged, blamed and read as text, and a re-quoted or moved entry
 //! costs every open branch a conflict.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use similar::{Algorithm, DiffOp, capture_diff_slices_deadline};
+use similar::{Algorithm, DiffTag, capture_diff_slices_deadline};
 
 use super::additions::{self, Added};
 use super::link::{FIELD_START, Field, PullRequest};
-use super::text::{Text, content, forbidden};
+use super::text::{Text, content, forbidden, is_blank};
 use crate::config::changelog::{Changelog, Entry};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::source::Source;
@@ -61,6 +60,7 @@ impl Comparison<'_> {
         for hunk in &changes.hunks {
             problems.extend(self.altered(hunk));
         }
+        problems.0.extend(self.other_ends(&changes));
         let mut findings = Findings {
             ended_last_line: !base.is_terminated() && head.is_terminated(),
             ..Findings::default()
@@ -110,11 +110,7 @@ impl Comparison<'_> {
     fn altered(&self, hunk: &Hunk) -> Problems {
         let Self { base, head, .. } = self;
         let (old, new) = (hunk.old.len(), hunk.new.len());
-        let restore = format!(
-            "existing text stays: `git checkout {} -- perf-changelog.yaml` restores it; then append what is new as an \
-             entry of its own",
-            self.base_commit.get(..12).unwrap_or(self.base_commit),
-        );
+        let restore = format!("existing text stays: {}", self.restore());
         let problem = match (old, new) {
             (0, _) if hunk.old.start == base.lines.len() => return Problems::default(),
             (0, _) => {
@@ -122,12 +118,12 @@ impl Comparison<'_> {
                     "{} before the end of the existing text",
                     count(new, "line is", "lines are", "added")
                 );
-                head.line_problem(hunk.new.start, message)
+                head.line_problem(shown(head, &hunk.new), message)
                     .hint("move them to the end of the file, after one empty line")
             }
             (_, 0) => {
                 let message = count(old, "existing line is", "existing lines are", "removed");
-                base.line_problem(hunk.old.start, message).hint(restore)
+                base.line_problem(shown(base, &hunk.old), message).hint(restore)
             }
             _ => {
                 let (was, is) = (base.lines[hunk.old.start], head.lines[hunk.new.start]);
@@ -145,6 +141,29 @@ impl Comparison<'_> {
             }
         };
         problem.into()
+    }
+
+    /// Existing lines whose ends are altered, told once: an editor alters all of them.
+    fn other_ends(&self, changes: &Changes) -> Option<Problem> {
+        let (_, first) = changes.ends.first()?;
+        let line = self.head.lines[*first];
+        let message = count(
+            changes.ends.len(),
+            "existing line ends",
+            "existing lines end",
+            "in another way",
+        );
+        let hint = format!(
+            "keep line ends as they are: {}; see `git config core.autocrlf` and your editor's settings",
+            self.restore()
+        );
+        let end = (content(line).len(), line.len());
+        Some(self.head.problem(*first, end, message).hint(hint))
+    }
+
+    fn restore(&self) -> String {
+        let commit = self.base_commit.get(..12).unwrap_or(self.base_commit);
+        format!("`git checkout {commit} -- perf-changelog.yaml` restores the file; then append what is new again")
     }
 
     /// What needs both changelogs as trees.
@@ -210,15 +229,19 @@ impl Comparison<'_> {
                     )
                     .hint("write `pr-link: https://github.com/<owner>/<repository>/pull/<number>`, or restore it"),
                 ),
-                Some(_) if ends_differ(self.base.lines[*was], self.head.lines[*is]) => problems.push(
-                    problem("the line's end is altered along with its link")
-                        .hint("keep the line's end (`\\n` or `\\r\\n`) as it was at the base"),
-                ),
                 Some(_) => {}
             }
         }
         problems
     }
+}
+
+/// The line that stands for others: the first that shows something.
+fn shown(text: &Text<'_>, lines: &Range<usize>) -> usize {
+    lines
+        .clone()
+        .find(|line| !is_blank(text.lines[*line]))
+        .unwrap_or(lines.start)
 }
 
 /// `1 line is added`, `3 lines are added`.
@@ -251,16 +274,18 @@ struct Hunk {
 struct Changes {
     /// Lines that begin with the same `pr-link:` and go on differently: at the base, and at the head.
     links: Vec<(usize, usize)>,
+    /// Lines that end differently.
+    ends: Vec<(usize, usize)>,
     hunks: Vec<Hunk>,
     /// The first line at the head that stands behind all of the base.
     appended: Option<usize>,
 }
 
-/// A line as it is compared: of a link, what stands before its value.
+/// A line as it is compared, without its end: of a link, what stands before its value.
 #[derive(Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Token<'a> {
     Link(&'a [u8]),
-    Line(Cow<'a, [u8]>),
+    Line(&'a [u8]),
 }
 
 impl<'a> Token<'a> {
@@ -274,12 +299,54 @@ impl<'a> Token<'a> {
         if text.starts_with(FIELD_START.as_bytes()) {
             return Self::Link(&line[..line.len() - text.len()]);
         }
-        match line.ends_with(b"\n") || line.ends_with(b"\r") {
-            true => Self::Line(Cow::Borrowed(line)),
-            // A last line without its end is the same line once it has one.
-            false => Self::Line(Cow::Owned([line, b"\n"].concat())),
-        }
+        Self::Line(content(line))
     }
+
+    fn begins_entry(&self) -> bool {
+        let (Self::Link(text) | Self::Line(text)) = self;
+        text.starts_with(b"- ")
+    }
+
+    fn is_blank(&self) -> bool {
+        matches!(self, Self::Line(text) if is_blank(text))
+    }
+}
+
+/// The lines at the base, the lines at the head, and whether they are the same.
+type Difference = (Range<usize>, Range<usize>, bool);
+
+/// How two texts differ: by entries first, and by lines where entries were replaced. By lines alone a removed entry
+/// and an added one of the same shape would look like edits of all between.
+fn differences(old: &[Token<'_>], new: &[Token<'_>]) -> Vec<Difference> {
+    let deadline = Instant::now() + PATIENCE;
+    let (old_chunks, new_chunks) = (chunks(old), chunks(new));
+    let lines = |chunks: &[&[Token<'_>]], range: Range<usize>| {
+        let length = |chunks: &[&[Token<'_>]]| -> usize { chunks.iter().map(|chunk| chunk.len()).sum() };
+        let start = length(&chunks[..range.start]);
+        start..start + length(&chunks[range])
+    };
+    let mut found = Vec::new();
+    for op in capture_diff_slices_deadline(Algorithm::Myers, &old_chunks, &new_chunks, Some(deadline)) {
+        let (was, is) = (lines(&old_chunks, op.old_range()), lines(&new_chunks, op.new_range()));
+        if op.tag() != DiffTag::Replace {
+            found.push((was, is, op.tag() == DiffTag::Equal));
+            continue;
+        }
+        let inner = capture_diff_slices_deadline(Algorithm::Myers, &old[was.clone()], &new[is.clone()], Some(deadline));
+        let shifted = |range: Range<usize>, by: usize| range.start + by..range.end + by;
+        found.extend(inner.into_iter().map(|op| {
+            let (old_range, new_range) = (shifted(op.old_range(), was.start), shifted(op.new_range(), is.start));
+            (old_range, new_range, op.tag() == DiffTag::Equal)
+        }));
+    }
+    found
+}
+
+/// Entries, each with the empty lines above it.
+fn chunks<'t, 'a>(tokens: &'t [Token<'a>]) -> Vec<&'t [Token<'a>]> {
+    tokens
+        .chunk_by(|one, next| one.is_blank() || !(next.is_blank() || next.begins_entry()))
+        .collect()
 }
 
 impl Changes {
@@ -303,22 +370,31 @@ impl Changes {
                 });
             }
         } else {
-            let deadline = Some(Instant::now() + PATIENCE);
-            for op in capture_diff_slices_deadline(Algorithm::Myers, &old, &new, deadline) {
-                match op {
-                    DiffOp::Equal { .. } => pairs.extend(op.old_range().zip(op.new_range())),
-                    _ => hunks.push(slid(op.old_range(), op.new_range(), &old, &new)),
+            for (was, is, same) in differences(&old, &new) {
+                match same {
+                    true => pairs.extend(was.zip(is)),
+                    false => hunks.push(Hunk { old: was, new: is }),
                 }
             }
         }
-        let differ = |(was, is): &(usize, usize)| {
-            let (was, is) = (base.lines[*was], head.lines[*is]);
-            content(was) != content(is) || ends_differ(was, is)
-        };
-        let links = pairs.into_iter().filter(differ).collect();
+        let sides = |(was, is): &(usize, usize)| (base.lines[*was], head.lines[*is]);
+        let ends = pairs.iter().copied().filter(|pair| {
+            let (was, is) = sides(pair);
+            ends_differ(was, is)
+        });
+        let ends = ends.collect();
+        pairs.retain(|pair| {
+            let (was, is) = sides(pair);
+            content(was) != content(is)
+        });
         let last = hunks.last().filter(|hunk| hunk.old.end == base.lines.len());
         let appended = last.map(Hunk::first_added).filter(|line| *line < new.len());
-        Self { links, hunks, appended }
+        Self {
+            links: pairs,
+            ends,
+            hunks,
+            appended,
+        }
     }
 
     /// Whether a line of the head is new.
@@ -339,27 +415,5 @@ impl Hunk {
     /// The first line that takes no old line's place.
     fn first_added(&self) -> usize {
         (self.new.start + self.old.len()).min(self.new.end)
-    }
-}
-
-/// A hunk that only adds or only removes, moved up to where an entry begins if it says the same there.
-fn slid(old: Range<usize>, new: Range<usize>, old_tokens: &[Token<'_>], new_tokens: &[Token<'_>]) -> Hunk {
-    let (range, tokens) = if old.is_empty() {
-        (&new, new_tokens)
-    } else {
-        (&old, old_tokens)
-    };
-    let begins = |line: usize| matches!(&tokens[line], Token::Line(text) if text.starts_with(b"- "));
-    let room = range.start.min(old.start).min(new.start).min(range.len());
-    let by = match old.is_empty() != new.is_empty() {
-        true => (0..=room)
-            .take_while(|by| *by == 0 || tokens[range.start - by] == tokens[range.end - by])
-            .find(|by| begins(range.start - by)),
-        false => None,
-    };
-    let by = by.unwrap_or(0);
-    Hunk {
-        old: old.start - by..old.end - by,
-        new: new.start - by..new.end - by,
     }
 }
