@@ -6,7 +6,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::support::{commit, git, git_command, stderr, stdout, sweepctl, write};
+use crate::support::{self, commit, git, git_command, stderr, stdout, sweepctl, write};
 
 const FILE: &str = "perf-changelog.yaml";
 const MASTER: &str = "\
@@ -250,8 +250,21 @@ fn existing_text_is_immutable() {
     );
     refused(
         &base,
-        format!("{two}\n{one}\n{three}"),
-        &["removed", "added before the end"],
+        format!(
+            "{two}
+{one}
+{three}"
+        ),
+        &["altered", ":8:11"],
+    );
+    refused(
+        &base,
+        format!(
+            "{one}
+{three}
+{two}"
+        ),
+        &["6 existing lines are removed", "HEAD~1:", ":7:1"],
     );
     refused(&base, format!("{base}    - more\n"), &["no entry of its own"]);
     refused(
@@ -467,7 +480,8 @@ fn configs_are_read_where_the_comparison_says() {
     commit(dir.path(), "head");
     write(dir.path(), "configs/toy-master.yaml", "broken: [\n");
     assert!(refusal(&check(dir.path(), &[])).contains("toy-master.yaml"));
-    assert_eq!(verdict(&check(dir.path(), &["--configs-from", "head"]))["added"], 1);
+    let args = "changelog check --base-ref HEAD~1 --head-ref HEAD --configs-from head";
+    assert_eq!(support::json(dir.path(), args.split(' '))["added"], 1);
 }
 
 mod canonicalize {
