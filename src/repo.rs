@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use git2::{Commit, ErrorClass, ErrorCode, Oid, Repository};
+use git2::{Commit, ErrorClass, ErrorCode, IndexEntry, IndexTime, Oid, Repository};
 
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
@@ -267,9 +267,71 @@ impl Repo {
         Ok(conflict)
     }
 
+    /// What waits to be resolved.
+    #[must_use]
+    pub fn operation(&self) -> Operation {
+        use git2::RepositoryState as State;
+        match self.repository.state() {
+            State::Merge => Operation::Merge,
+            State::Rebase | State::RebaseInteractive | State::RebaseMerge => Operation::Rebase,
+            _ => Operation::Other,
+        }
+    }
+
+    /// The name of the checked-out branch; `None` on a detached head.
+    #[must_use]
+    pub fn branch(&self) -> Option<String> {
+        let head = self.repository.head().ok().filter(git2::Reference::is_branch)?;
+        head.shorthand().ok().map(str::to_owned)
+    }
+
+    /// Puts bytes into the index as a file's content, as they are and without filters, and so settles its conflict.
+    ///
+    /// # Errors
+    /// An index that cannot be read or written.
+    pub fn stage(&self, path: &str, bytes: &[u8]) -> Result<(), Problem> {
+        let failed = |error: git2::Error| {
+            let message = format!("`{path}` cannot be staged: {}", error.message());
+            Problem::file(path, message).hint(format!("run `git add {path}`"))
+        };
+        let mut index = self.repository.index().map_err(failed)?;
+        let known = [0, 2, 3]
+            .into_iter()
+            .find_map(|stage| index.get_path(Path::new(path), stage));
+        let entry = IndexEntry {
+            ctime: IndexTime::new(0, 0),
+            mtime: IndexTime::new(0, 0),
+            dev: 0,
+            ino: 0,
+            mode: known.map_or(0o100_644, |entry| entry.mode),
+            uid: 0,
+            gid: 0,
+            file_size: 0,
+            id: Oid::ZERO_SHA1,
+            flags: 0,
+            flags_extended: 0,
+            path: path.as_bytes().to_vec(),
+        };
+        index
+            .add_frombuffer(&entry, bytes)
+            .and_then(|()| index.write())
+            .map_err(failed)
+    }
+
     fn commit(&self, revision: &Revision) -> Result<Commit<'_>, git2::Error> {
         self.repository.find_commit(revision.id)
     }
+}
+
+/// What git is in the middle of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    /// `git merge`, also by `git pull`.
+    Merge,
+    /// `git rebase`, also by `git pull --rebase`.
+    Rebase,
+    /// Something else, or nothing.
+    Other,
 }
 
 /// A commit that changed the changelog, and its first parent.
@@ -292,7 +354,9 @@ pub struct Conflict {
     pub theirs: Option<Vec<u8>>,
 }
 
-fn display_name(revision: &Revision, path: &str) -> String {
+/// `<ref>:<path>`, a full hash shortened: how messages name a file at a revision.
+#[must_use]
+pub fn display_name(revision: &Revision, path: &str) -> String {
     let full = revision.name.len() == 40 && revision.name.bytes().all(|b| b.is_ascii_hexdigit());
     let name = if full { &revision.name[..9] } else { &revision.name };
     format!("{name}:{path}")

@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a module a capability.
 
+mod changelog_gate;
 mod cli;
 mod corpus;
 mod mock_server;

@@ -1,6 +1,7 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod annotate;
+pub mod changelog;
 pub mod check;
 pub mod collect;
 pub mod eval;
@@ -62,6 +63,9 @@ enum Command {
     Explain(explain::Explain),
     /// Print one shard of an emitted plan
     Shard(shard::Shard),
+    /// Check what a change does to perf-changelog.yaml, and repair it
+    #[command(subcommand)]
+    Changelog(changelog::ChangelogCommand),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -100,6 +104,7 @@ pub fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(),
         Command::Explain(explain) => explain.run(),
         Command::Shard(shard) => shard.run(),
+        Command::Changelog(changelog) => changelog.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

@@ -68,9 +68,10 @@ enum ConfigsFrom {
 }
 
 /// The two sides of a comparison.
-struct Sides {
-    base: Option<Revision>,
-    head: Revision,
+pub(super) struct Sides {
+    /// `None` before a first commit.
+    pub(super) base: Option<Revision>,
+    pub(super) head: Revision,
     base_ref: String,
     head_ref: String,
 }
@@ -107,7 +108,6 @@ impl PlanArgs {
     pub fn plan(&self) -> Result<Plan, Problems> {
         let repo = Repo::open(Path::new("."))?;
         let sides = self.refs.sides(&repo)?;
-        let from_head = self.refs.configs_from == ConfigsFrom::Head || repo.work_tree().is_none();
         let head_changelog = repo
             .file(&sides.head, CHANGELOG)?
             .unwrap_or_else(|| empty_changelog(&sides.head));
@@ -115,20 +115,44 @@ impl PlanArgs {
             Some(base) => repo.file(base, CHANGELOG)?,
             None => None,
         };
+        let modifiers = Modifiers {
+            all_evals: self.all_evals,
+            evals_only: self.evals_only,
+            trim_conc: self.trim_conc,
+        };
+        let entries = || added_entries(base_changelog.as_deref(), &head_changelog);
+        self.refs.plan(&repo, &sides, &self.inputs, modifiers, entries)
+    }
+}
+
+impl RefArgs {
+    /// Plans entries with the configs of the comparison.
+    ///
+    /// # Errors
+    /// Everything wrong with the entries or the configs.
+    pub(super) fn plan(
+        &self,
+        repo: &Repo,
+        sides: &Sides,
+        input_args: &InputArgs,
+        modifiers: Modifiers,
+        entries: impl FnOnce() -> Result<Vec<(Entry, Place)>, Problems>,
+    ) -> Result<Plan, Problems> {
+        let from_head = self.configs_from == ConfigsFrom::Head || repo.work_tree().is_none();
         let files = match from_head {
-            true => self.inputs.files_at(&repo, &sides.head)?,
-            false => self.inputs.files()?,
+            true => input_args.files_at(repo, &sides.head)?,
+            false => input_args.files()?,
         };
         let (entries, configs) = std::thread::scope(|scope| {
             let configs = scope.spawn(|| files.load());
-            let entries = added_entries(base_changelog.as_deref(), &head_changelog);
+            let entries = entries();
             (entries, configs.join().expect("a decoder does not panic"))
         });
         let (entries, configs) = both(entries, configs)?;
-        let policy = self.inputs.chosen(&configs.policies)?;
+        let policy = input_args.chosen(&configs.policies)?;
         let base = || match &sides.base {
             Some(base) => {
-                let Configs { master, runners, .. } = self.inputs.files_at(&repo, base)?.load()?;
+                let Configs { master, runners, .. } = input_args.files_at(repo, base)?.load()?;
                 Ok(Base { master, runners })
             }
             None => Err(Problem::file("", "an append-only entry needs a base commit").into()),
@@ -140,20 +164,17 @@ impl PlanArgs {
             policy,
             base: &base,
         };
-        let modifiers = Modifiers {
-            all_evals: self.all_evals,
-            evals_only: self.evals_only,
-            trim_conc: self.trim_conc,
-        };
         let mut plan = plan::plan(&inputs, modifiers)?;
-        plan.changelog_metadata.base_ref = sides.base_ref;
-        plan.changelog_metadata.head_ref = sides.head_ref;
+        plan.changelog_metadata.base_ref.clone_from(&sides.base_ref);
+        plan.changelog_metadata.head_ref.clone_from(&sides.head_ref);
         Ok(plan)
     }
-}
 
-impl RefArgs {
-    fn sides(&self, repo: &Repo) -> Result<Sides, Problems> {
+    /// The two sides.
+    ///
+    /// # Errors
+    /// Refs that are not known here, and a history without an added entry.
+    pub(super) fn sides(&self, repo: &Repo) -> Result<Sides, Problems> {
         if let (Some(base_ref), Some(head_ref)) = (&self.base_ref, &self.head_ref) {
             let mut found = repo::all([repo.revision(base_ref), repo.revision(head_ref)])?;
             let head = found.remove(1);

@@ -113,22 +113,12 @@ impl<'s> Changelog<'s> {
     /// # Errors
     /// Entries of the earlier one that are missing here, or altered.
     pub fn added<'a>(&'a self, earlier: &Changelog<'_>) -> Result<Vec<&'a Node<'s>>, Problems> {
-        let mut old: std::collections::HashMap<Meaning, Vec<usize>> = std::collections::HashMap::new();
-        for (index, item) in earlier.items.iter().enumerate().rev() {
-            old.entry(meaning(item)).or_default().push(index);
-        }
-        let added: Vec<_> = self
-            .items
-            .iter()
-            .filter(|item| old.get_mut(&meaning(item)).and_then(Vec::pop).is_none())
-            .collect();
-        let mut lost: Vec<usize> = old.into_values().flatten().collect();
-        lost.sort_unstable();
-        let problems = lost.into_iter().map(|index| {
-            let span = earlier.items[index].span;
+        let added = beyond(&self.items, &earlier.items);
+        let lost = beyond(&earlier.items, &self.items);
+        let problems = lost.into_iter().map(|item| {
             Problem::at(
                 earlier.source,
-                span,
+                item.span,
                 "an entry that exists at the base is missing or altered at the head",
             )
             .hint("entries are only added: restore it, and describe the change in a new entry")
@@ -187,6 +177,27 @@ impl<'s> Changelog<'s> {
     pub fn source(&self) -> &'s Arc<Source> {
         self.source
     }
+}
+
+/// The entries that one list has beyond another, as multisets of what they say, in order. Of equal entries the first
+/// ones are taken as the other's.
+#[must_use]
+pub fn beyond<'a, 's: 'a, 'b, 'o: 'b>(
+    items: impl IntoIterator<Item = &'a Node<'s>>,
+    others: impl IntoIterator<Item = &'b Node<'o>>,
+) -> Vec<&'a Node<'s>> {
+    let mut known: std::collections::HashMap<Meaning, usize> = std::collections::HashMap::new();
+    for item in others {
+        *known.entry(meaning(item)).or_default() += 1;
+    }
+    let is_new = |item: &&'a Node<'s>| match known.get_mut(&meaning(item)) {
+        Some(left) if *left > 0 => {
+            *left -= 1;
+            false
+        }
+        _ => true,
+    };
+    items.into_iter().filter(is_new).collect()
 }
 
 /// A node by meaning.

@@ -1,0 +1,13 @@
+//! The changelog gate: what a change may do to the bytes of `perf-changelog.yaml`, and the two repairs that keep it so.
+//!
+//! [`gate`] compares the file at two commits, [`additions`] judges what was appended, [`canonicalize`] fills in links
+//! that were left open, [`resolve`] settles a merge conflict. All are bytes in, bytes or problems out; only
+//! [`work_tree`] touches the disk.
+
+pub mod additions;
+pub mod canonicalize;
+pub mod gate;
+pub mod link;
+pub mod resolve;
+pub mod text;
+pub mod work_tree;
