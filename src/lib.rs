@@ -5,6 +5,7 @@
 pub mod cli;
 pub mod config;
 pub mod matrix;
+pub mod mock_server;
 pub mod plan_files;
 pub mod repo;
 pub mod runner;

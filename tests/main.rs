@@ -3,3 +3,5 @@
 mod cli;
 mod corpus;
 mod support;
+
+mod mock_server;

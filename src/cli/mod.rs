@@ -4,6 +4,7 @@ pub mod check;
 pub mod explain;
 pub mod generate;
 pub mod inputs;
+pub mod mock_server;
 pub mod output;
 pub mod plan;
 pub mod rows;
@@ -64,6 +65,8 @@ enum Command {
     Completions(schema::Completions),
     /// Print or write the manual pages
     Man(schema::Man),
+    /// Serve an OpenAI-compatible API that answers eval questions without a GPU
+    MockServer(mock_server::MockServer),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -87,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
+        Command::MockServer(server) => server.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),
