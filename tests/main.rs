@@ -2,6 +2,5 @@
 
 mod cli;
 mod corpus;
-mod support;
-
 mod mock_server;
+mod support;

@@ -182,7 +182,8 @@ impl<'s> Builder<'s> {
                 tag.suffix.as_str(),
                 "str" | "int" | "bool" | "float" | "null" | "map" | "seq"
             );
-        if !core && !(tag.handle.is_empty() && tag.suffix == "!") {
+        let non_specific = tag.handle.is_empty() && tag.suffix == "!";
+        if !core && !non_specific {
             let problem = self.problem(span, format!("the tag `{}` is not accepted", tag.suffix));
             self.problems.push(problem.hint("remove it"));
         }
