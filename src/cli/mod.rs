@@ -4,6 +4,7 @@ pub mod check;
 pub mod explain;
 pub mod generate;
 pub mod inputs;
+pub mod job;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
@@ -57,6 +58,9 @@ enum Command {
     Explain(explain::Explain),
     /// Print one shard of an emitted plan
     Shard(shard::Shard),
+    /// Say what one job's steps need to know
+    #[command(subcommand)]
+    Job(job::Job),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -86,6 +90,7 @@ pub fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(),
         Command::Explain(explain) => explain.run(),
         Command::Shard(shard) => shard.run(),
+        Command::Job(job) => job.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

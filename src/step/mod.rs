@@ -1,0 +1,3 @@
+//! What a job runs, one module a step. A step knows one row.
+
+pub mod environment;
