@@ -2,5 +2,6 @@
 
 mod cli;
 mod corpus;
+mod job_env;
 mod mock_server;
 mod support;

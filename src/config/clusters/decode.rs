@@ -102,7 +102,7 @@ fn claim(
             distinct.dedup();
             d.report(
                 *span,
-                format!("no label has a runner of the {what} `{name}`"),
+                format!("the {what} `{name}` stands under no label"),
                 nearest(name, distinct),
             );
         }
