@@ -1,8 +1,13 @@
 //! Every variable of one row of each shape.
 
-use serde_json::json;
+use std::collections::HashSet;
+
+use serde_json::{Value, json};
+use sweepctl::matrix::envelope::Envelope;
+use sweepctl::step::environment::{Environment, Place};
 
 use super::{Variables, envelope, job_env, multi_agentic, multi_fixed, single_agentic, single_fixed, variables};
+use crate::corpus::corpus;
 use crate::support;
 
 /// What launch scripts read on every node.
@@ -409,4 +414,43 @@ fn one_concurrency_of_a_list_is_the_evals() {
         (found["EVAL_CONC"].as_str(), found["CONC_LIST"].as_str()),
         ("256", "256 1024")
     );
+}
+
+#[test]
+fn every_row_of_real_plans_has_an_environment() {
+    let Some(corpus) = corpus() else { return };
+    let text = std::fs::read_to_string(corpus.join("plans.jsonl")).expect("a file of the corpus");
+    let cases: Vec<&str> = text.lines().collect();
+    let rows = std::sync::atomic::AtomicUsize::new(0);
+    let misses = support::misses(&cases, |line| {
+        let case: Value = serde_json::from_str(line).expect("a case a line");
+        let mut found = Vec::new();
+        rows_of(&case["plan"], &mut found);
+        rows.fetch_add(found.len(), std::sync::atomic::Ordering::Relaxed);
+        found.into_iter().find_map(|row| {
+            let envelope: Envelope = serde_json::from_value(envelope(row.clone())).expect("an envelope");
+            let many = row["prefill"].is_object();
+            match Environment::new(&envelope, &Place::default()) {
+                Err(problems) => Some(format!("{row}\n{problems}")),
+                Ok(environment) => {
+                    let names: HashSet<&str> = environment.names().collect();
+                    let wanted = EVERY.iter().chain(MANY_NODES.iter().filter(|_| many));
+                    let lacking: Vec<_> = wanted.filter(|name| !names.contains(**name)).collect();
+                    (!lacking.is_empty()).then(|| format!("{row}\nlacks {lacking:?}"))
+                }
+            }
+        })
+    });
+    assert!(rows.into_inner() > 1000, "the corpus has few rows");
+    support::assert_none("environments", cases.len(), &misses);
+}
+
+/// The rows of a plan, whatever bucket they stand in.
+fn rows_of<'v>(value: &'v Value, rows: &mut Vec<&'v Value>) {
+    match value {
+        Value::Object(fields) if fields.contains_key("exp-name") => rows.push(value),
+        Value::Object(fields) => fields.values().for_each(|value| rows_of(value, rows)),
+        Value::Array(items) => items.iter().for_each(|value| rows_of(value, rows)),
+        _ => {}
+    }
 }

@@ -229,8 +229,11 @@ const VARIABLES: &[(&str, Value)] = &[
     ("PYTHONDONTWRITEBYTECODE", |_| text("1")),
 ];
 
+/// The value of a variable of one side.
+type SideValue = fn(&Role) -> String;
+
 /// The variables of one side of many nodes, after `PREFILL_` or `DECODE_`.
-const SIDE_VARIABLES: &[(&str, fn(&Role) -> String)] = &[
+const SIDE_VARIABLES: &[(&str, SideValue)] = &[
     ("NUM_WORKERS", |r| r.num_worker.to_string()),
     ("TP", |r| r.tp.to_string()),
     ("PP_SIZE", |r| r.pp.to_string()),
