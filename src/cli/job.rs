@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use indexmap::IndexMap;
 
 use super::output;
-use crate::config::problem::{Problem, Problems, Span};
+use crate::config::problem::{Problem, Problems, Span, printable};
 use crate::config::source::{MAX_BYTES, Source};
 use crate::matrix::envelope::Envelope;
 use crate::runner::{self, RunnerFile};
@@ -81,12 +81,20 @@ impl Env {
         if output::wants_json(self.json) {
             return output::json(&environment.iter().collect::<IndexMap<_, _>>());
         }
-        let rows: Vec<Vec<String>> = environment
-            .iter()
-            .map(|(name, value)| vec![name.to_owned(), value.to_owned()])
-            .collect();
-        output::text(&output::table(&["name", "value"], &rows))
+        output::text(&listing(&environment))
     }
+}
+
+/// A line a variable, for people; control characters are shown by their escapes, so that a value stays on its line.
+fn listing(environment: &Environment) -> String {
+    let width = environment.names().map(str::len).max().unwrap_or(0);
+    environment
+        .iter()
+        .map(|(name, value)| {
+            let shown = value.replace('\n', "\\n");
+            format!("{name:width$}  {}", printable(&shown)).trim_end().to_owned() + "\n"
+        })
+        .collect()
 }
 
 /// Reads an envelope from a file, or from standard input for `-`.
