@@ -2,11 +2,11 @@
 
 mod changelog_gate;
 mod cli;
+mod collect;
 mod corpus;
+mod fixture;
+mod job_env;
 mod mock_server;
 mod support;
-
-mod collect;
-mod fixture;
 mod throughput;
 mod validate;

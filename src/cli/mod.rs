@@ -9,6 +9,7 @@ pub mod eval_validate;
 pub mod explain;
 pub mod generate;
 pub mod inputs;
+pub mod job;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
@@ -66,6 +67,9 @@ enum Command {
     /// Check what a change does to perf-changelog.yaml, and repair it
     #[command(subcommand)]
     Changelog(changelog::ChangelogCommand),
+    /// Say what one job's steps need to know
+    #[command(subcommand)]
+    Job(job::Job),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -105,6 +109,7 @@ pub fn main() -> ExitCode {
         Command::Explain(explain) => explain.run(),
         Command::Shard(shard) => shard.run(),
         Command::Changelog(changelog) => changelog.run(),
+        Command::Job(job) => job.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

@@ -1,6 +1,7 @@
 //! What people write: one loader for every YAML file, and the typed form of each kind.
 
 pub mod changelog;
+pub mod clusters;
 pub mod decode;
 pub mod kind;
 pub mod labels;

@@ -1,31 +1,34 @@
-//! `configs/runners.yaml`: which runners a label stands for, and what hardware they have.
+//! `configs/runners.yaml`: which runners a label stands for, what hardware they have, and what starts jobs there.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
+use super::clusters::{self, Cluster};
 use super::decode::Decoder;
 use super::problem::Problems;
 use super::source::Source;
 use super::tree::Node;
 
 /// The runners file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Runners {
     /// Runner names by label, in file order.
     #[schemars(extend("additionalProperties" = {"type": "array", "minItems": 1, "items": {"type": "string", "minLength": 1}}))]
     pub labels: IndexMap<String, Vec<String>>,
     /// What the nodes behind a label have.
-    #[serde(default)]
+    #[schemars(default)]
     pub hardware: IndexMap<String, Hardware>,
+    /// What starts jobs on which runners.
+    #[schemars(default)]
+    pub clusters: IndexMap<String, Cluster>,
 }
 
 /// The facts of one label's nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Hardware {
     /// Host memory that jobs may use, in MiB.
     #[schemars(range(min = 1))]
@@ -42,6 +45,12 @@ impl Runners {
     /// Every problem of the file.
     pub fn load(source: &Arc<Source>) -> Result<Self, Problems> {
         super::load(source, Self::decode)
+    }
+
+    /// The cluster of a runner, with its name: the one that names the runner, else the one of its fleet.
+    #[must_use]
+    pub fn cluster(&self, runner: &str) -> Option<(&str, &Cluster)> {
+        clusters::of_runner(&self.clusters, runner)
     }
 
     fn decode(d: &mut Decoder, node: &Node<'_>) -> Option<Self> {
@@ -64,10 +73,14 @@ impl Runners {
             }
             Some(hardware)
         });
+        let clusters = fields.optional(d, "clusters", |d, node, name| {
+            Some(clusters::clusters(d, node, name, labels.as_ref()))
+        });
         fields.finish(d);
         Some(Self {
             labels: labels?,
             hardware: hardware.unwrap_or_default(),
+            clusters: clusters.unwrap_or_default(),
         })
     }
 }

@@ -1,6 +1,7 @@
 //! What a job runs, one module a step. A step knows one row, and what it finds on disk is not trusted.
 
 pub mod collect;
+pub mod environment;
 pub mod markdown;
 pub mod results;
 pub mod throughput;

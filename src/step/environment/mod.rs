@@ -1,0 +1,288 @@
+//! The environment of a job: an envelope in, the variables that launch scripts read out.
+//!
+//! [`VARIABLES`] and [`SIDE_VARIABLES`] are the only list of them. Every name stands in every job, and is empty where
+//! the row has no such value, so that nothing of the runner's own environment can pass for the job's. Left out are
+//! the names of other shapes (`CONC_LIST`, `PREFILL_*` and `DECODE_*` on one node) and those that are not known
+//! (`MODEL_PATH`, `EVAL_MAX_MODEL_LEN`).
+
+mod container;
+mod settings;
+
+use indexmap::IndexMap;
+
+use crate::config::master::search_space::{Nodes, Roles};
+use crate::config::problem::{Problem, Problems};
+use crate::config::types::{Component, KvOffloading, Parallelism, Role, SeqLen};
+use crate::matrix::envelope::Envelope;
+use crate::matrix::names;
+use crate::matrix::row::{Conc, Offload, Row, Scenario};
+
+pub use container::{by_name, env_file};
+
+/// The longest `NAME=VALUE` that Linux hands to a process, in bytes: `MAX_ARG_STRLEN` less the closing NUL.
+pub const MAX_VARIABLE: usize = 131_071;
+
+/// What a job's variables say beyond its envelope: known only where the job runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Place {
+    /// The name of the runner that took the job.
+    pub runner_name: String,
+    /// The checkout that srt-slurm mounts.
+    pub workspace: String,
+    /// The folder of the model's files, where known.
+    pub model_path: Option<String>,
+    /// Tokens of context that an eval needs; [`eval_max_model_len`] unless something better is known.
+    pub eval_max_model_len: Option<u64>,
+}
+
+/// The context of eval-only single-node fixed jobs, in tokens: what their throughput row would be served with.
+#[must_use]
+pub fn eval_max_model_len(row: &Row) -> Option<u64> {
+    match row.topology.nodes {
+        Nodes::Single(_) if row.eval.eval_only => row.seq().map(SeqLen::max_model_len),
+        _ => None,
+    }
+}
+
+/// A job's variables, in the order of the tables.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Environment(IndexMap<String, String>);
+
+impl Environment {
+    /// The variables of a job.
+    ///
+    /// # Errors
+    /// Every additional setting that may not become a variable, and every value that no process can be given.
+    pub fn new(envelope: &Envelope, place: &Place) -> Result<Self, Problems> {
+        let job = Job {
+            envelope,
+            row: &envelope.row,
+            place,
+        };
+        let mut variables: IndexMap<String, String> = VARIABLES
+            .iter()
+            .filter_map(|(name, value)| Some(((*name).to_owned(), value(&job)?)))
+            .collect();
+        let mut problems = Problems::default();
+        if let Some(roles) = job.roles() {
+            for (side, role) in [("PREFILL", &roles.prefill), ("DECODE", &roles.decode)] {
+                let named = SIDE_VARIABLES
+                    .iter()
+                    .map(|(name, value)| (format!("{side}_{name}"), value(role)));
+                variables.extend(named);
+            }
+            variables.extend(settings::variables(roles, &mut problems));
+        }
+        for (name, value) in &variables {
+            if let Err(problem) = check(name, value) {
+                problems.push(problem);
+            }
+        }
+        problems.into_result()?;
+        Ok(Self(variables))
+    }
+
+    /// A variable's value.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// Names and values.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
+    /// Every name.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
+    /// What goes to the file that `GITHUB_ENV` names: all but the variables that a runner keeps for itself.
+    #[must_use]
+    pub fn for_later_steps(&self) -> Vec<(String, String)> {
+        self.iter()
+            .filter(|(name, _)| !name.starts_with("RUNNER_"))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect()
+    }
+}
+
+/// Whether a process can be given a variable.
+fn check(name: &str, value: &str) -> Result<(), Problem> {
+    let bytes = name.len() + 1 + value.len();
+    if value.contains('\0') {
+        let message = format!("the value of {name} holds a NUL character, where every process would end it");
+        return Err(Problem::file("", message).hint("correct the config that the row comes from, and plan again"));
+    }
+    if bytes > MAX_VARIABLE {
+        let message = format!("{name} takes {bytes} bytes; a process can be given {MAX_VARIABLE}");
+        return Err(Problem::file("", message).hint("shorten it in the config that the row comes from, and plan again"));
+    }
+    Ok(())
+}
+
+/// What a variable is made of.
+struct Job<'a> {
+    envelope: &'a Envelope,
+    row: &'a Row,
+    place: &'a Place,
+}
+
+impl Job<'_> {
+    fn single(&self) -> Option<&Parallelism> {
+        match &self.row.topology.nodes {
+            Nodes::Single(parallelism) => Some(parallelism),
+            Nodes::Multi(_) => None,
+        }
+    }
+
+    fn roles(&self) -> Option<&Roles> {
+        match &self.row.topology.nodes {
+            Nodes::Single(_) => None,
+            Nodes::Multi(roles) => Some(roles),
+        }
+    }
+
+    fn offload(&self) -> Option<&Offload> {
+        match &self.row.topology.scenario {
+            Scenario::Fixed(_) => None,
+            Scenario::Agentic(offload) => Some(offload),
+        }
+    }
+
+    fn points(&self) -> String {
+        let points: Vec<String> = self.row.conc.points().iter().map(u64::to_string).collect();
+        points.join(" ")
+    }
+
+    /// The one concurrency, where there is one.
+    fn conc(&self) -> Option<u64> {
+        match &self.row.conc {
+            Conc::Point(point) => Some(*point),
+            Conc::List(points) => points.first().copied().filter(|_| points.len() == 1),
+        }
+    }
+
+    /// The eval's concurrency, or all of them; only rows of many nodes have one of their own.
+    fn eval_conc(&self) -> String {
+        match (self.roles(), self.row.eval.eval_all_concs) {
+            (None, _) => String::new(),
+            (Some(_), true) => self.points(),
+            (Some(_), false) => number_or_empty(self.row.eval.eval_conc),
+        }
+    }
+}
+
+/// A variable's value; `None` where the variable is not set.
+type Value = fn(&Job<'_>) -> Option<String>;
+
+/// Every variable of a job, but those of the two sides of many nodes.
+#[rustfmt::skip]
+const VARIABLES: &[(&str, Value)] = &[
+    ("EXP_NAME", |j| text(&j.row.exp_name)),
+    ("RECIPE_FINGERPRINT", |j| maybe(j.row.recipe_fingerprint.as_deref())),
+    ("MODEL", |j| text(&j.row.topology.model)),
+    ("MODEL_NAME", |j| text(&j.row.topology.model)),
+    ("MODEL_PATH", |j| j.place.model_path.clone()),
+    ("MODEL_PREFIX", |j| text(&j.row.topology.model_prefix)),
+    ("ISL", |j| number(j.row.seq().map(|s| s.isl))),
+    ("OSL", |j| number(j.row.seq().map(|s| s.osl))),
+    ("MAX_MODEL_LEN", |j| number(j.row.seq().map(SeqLen::max_model_len))),
+    ("EVAL_MAX_MODEL_LEN", |j| j.place.eval_max_model_len.map(|tokens| tokens.to_string())),
+    ("IMAGE", |j| text(&j.row.topology.image)),
+    ("FRAMEWORK", |j| text(&j.row.topology.framework)),
+    ("PRECISION", |j| text(&j.row.topology.precision)),
+    ("TP", |j| number(j.single().map(|p| p.tp))),
+    ("PP_SIZE", |j| number(j.single().map(|p| p.pp))),
+    ("DCP_SIZE", |j| number(j.single().map(|p| p.dcp_size))),
+    ("PCP_SIZE", |j| number(j.single().map(|p| p.pcp_size))),
+    ("EP_SIZE", |j| number(j.single().map(|p| p.ep.unwrap_or(1)))),
+    ("DP_ATTENTION", |j| Some(j.single().map(|p| p.dp_attn.unwrap_or(false).to_string()).unwrap_or_default())),
+    ("GPU_COUNT", |j| number(j.single().map(Parallelism::gpus))),
+    ("CONC", |j| number(j.conc())),
+    ("CONC_LIST", |j| j.roles().map(|_| j.points())),
+    ("SPEC_DECODING", |j| text(j.row.topology.spec_decoding.as_str())),
+    ("DISAGG", |j| flag(j.row.topology.disagg)),
+    ("IS_MULTINODE", |j| flag(j.roles().is_some())),
+    ("RUN_EVAL", |j| flag(j.row.runs_eval())),
+    ("EVAL_ONLY", |j| flag(j.row.eval.eval_only)),
+    ("EVAL_FRAMEWORK", |j| maybe(j.row.eval.evaluator.as_ref().map(|e| e.framework.as_str()))),
+    ("EVAL_SUITE", |j| maybe(j.row.eval.evaluator.as_ref().map(|e| e.suite.as_str()))),
+    ("EVAL_CONC", |j| Some(j.eval_conc())),
+    ("EVAL_LIMIT", |j| maybe(j.envelope.overrides.eval_limit.as_deref())),
+    ("SCENARIO_TYPE", |j| text(j.row.scenario_type().as_str())),
+    ("SCENARIO_SUBDIR", |j| text(if j.offload().is_some() { "agentic/" } else { "fixed_seq_len/" })),
+    ("IS_AGENTIC", |j| bit(j.offload().is_some())),
+    ("KV_OFFLOADING", |j| text(j.offload().map_or(KvOffloading::None, |o| o.mode).as_str())),
+    ("KV_OFFLOAD_BACKEND", |j| maybe(j.offload().and_then(|o| o.backend.as_ref()).map(|b| b.name.as_str()))),
+    ("KV_OFFLOAD_BACKEND_METADATA", |j| Some(json(j.offload().and_then(|o| o.backend.as_ref())))),
+    ("ROUTER_METADATA", |j| Some(json(j.row.topology.router.as_ref()))),
+    ("KV_P2P_TRANSFER", |j| maybe(j.row.topology.kv_p2p_transfer.as_deref())),
+    ("TOTAL_CPU_DRAM_GB", |j| number(Some(j.offload().map_or(0, |o| o.total_cpu_dram_gb)))),
+    ("DURATION", |j| number(j.offload().map(|o| o.duration))),
+    ("AIPERF_EXPERIMENTAL_FAST", |j| bit(j.envelope.overrides.agentx_fast)),
+    ("RUNNER_NAME", |j| text(&j.place.runner_name)),
+    ("RUNNER_TYPE", |j| text(&j.row.topology.runner)),
+    ("RESULT_FILENAME", |j| Some(names::result(j.row, &j.place.runner_name))),
+    ("INFMAX_WORKSPACE", |j| text(&j.place.workspace)),
+    ("PYTHONDONTWRITEBYTECODE", |_| text("1")),
+];
+
+/// The value of a variable of one side.
+type SideValue = fn(&Role) -> String;
+
+/// The variables of one side of many nodes, after `PREFILL_` or `DECODE_`.
+const SIDE_VARIABLES: &[(&str, SideValue)] = &[
+    ("NUM_WORKERS", |r| r.num_worker.to_string()),
+    ("TP", |r| r.tp.to_string()),
+    ("PP_SIZE", |r| r.pp.to_string()),
+    ("DCP_SIZE", |r| r.dcp_size.to_string()),
+    ("PCP_SIZE", |r| r.pcp_size.to_string()),
+    ("EP", |r| r.ep.to_string()),
+    // Two names of one value: srt-slurm reads the first, the summaries of evals the second.
+    ("DP_ATTN", |r| r.dp_attn.to_string()),
+    ("DP_ATTENTION", |r| r.dp_attn.to_string()),
+    ("HARDWARE", |r| r.hardware.clone().unwrap_or_default()),
+];
+
+/// Whether a name is one of the tables', on any shape of row.
+fn is_own(name: &str) -> bool {
+    let of_a_side = |side: &str| {
+        name.strip_prefix(side)
+            .is_some_and(|rest| SIDE_VARIABLES.iter().any(|(own, _)| *own == rest))
+    };
+    VARIABLES.iter().any(|(own, _)| *own == name) || of_a_side("PREFILL_") || of_a_side("DECODE_")
+}
+
+fn text(value: &str) -> Option<String> {
+    Some(value.to_owned())
+}
+
+fn maybe(value: Option<&str>) -> Option<String> {
+    Some(value.unwrap_or_default().to_owned())
+}
+
+fn number(value: Option<u64>) -> Option<String> {
+    Some(number_or_empty(value))
+}
+
+fn number_or_empty(value: Option<u64>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn flag(value: bool) -> Option<String> {
+    Some(value.to_string())
+}
+
+fn bit(value: bool) -> Option<String> {
+    Some(u8::from(value).to_string())
+}
+
+/// A component as JSON without spaces; empty without one.
+fn json(component: Option<&Component>) -> String {
+    // Two strings always have a JSON form.
+    component
+        .and_then(|component| serde_json::to_string(component).ok())
+        .unwrap_or_default()
+}
