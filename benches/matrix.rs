@@ -81,10 +81,7 @@ fn sources(times: usize) -> Vec<Arc<Source>> {
                     }
                 }
             }
-            Arc::new(Source {
-                name: (*name).to_owned(),
-                text: all,
-            })
+            Arc::new(Source::new((*name).to_owned(), all))
         })
         .collect()
 }

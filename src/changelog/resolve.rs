@@ -75,10 +75,10 @@ impl Stages {
         };
         let gained = beyond(other.items(), ancestor.items());
         let links = open_links(&other, &gained)?;
-        let source = Source {
-            name: self.other.name.clone(),
-            text: filled_in(&self.other.text, &links, pull_request),
-        };
+        let source = Source::new(
+            self.other.name.clone(),
+            filled_in(&self.other.text, &links, pull_request),
+        );
         Ok((Arc::new(source), links.len()))
     }
 }

@@ -350,10 +350,7 @@ impl std::fmt::Display for FilledIn {
 }
 
 fn empty(name: &str) -> Arc<Source> {
-    Arc::new(Source {
-        name: name.to_owned(),
-        text: String::new(),
-    })
+    Arc::new(Source::new(name.to_owned(), String::new()))
 }
 
 /// `changelog resolve`

@@ -124,10 +124,7 @@ impl Validate {
         let source = match &self.thresholds {
             Some(path) => Source::read(path)?,
             None if own.exists() => Source::read(&own)?,
-            None => Source {
-                name: "<built-in>/thresholds.yaml".to_owned(),
-                text: BUILT_IN.to_owned(),
-            },
+            None => Source::new("<built-in>/thresholds.yaml".to_owned(), BUILT_IN.to_owned()),
         };
         Thresholds::load(&Arc::new(source))
     }

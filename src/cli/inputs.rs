@@ -167,10 +167,10 @@ impl Files {
 }
 
 fn built_in_policy() -> Arc<Source> {
-    Arc::new(Source {
-        name: "<built-in>/eval-policy.yaml".to_owned(),
-        text: policy::BUILT_IN.to_owned(),
-    })
+    Arc::new(Source::new(
+        "<built-in>/eval-policy.yaml".to_owned(),
+        policy::BUILT_IN.to_owned(),
+    ))
 }
 
 /// Both values, or the problems of both.

@@ -221,10 +221,7 @@ fn adds_entries(base: Option<&Arc<Source>>, head: &Arc<Source>) -> bool {
 }
 
 fn empty_changelog(head: &Revision) -> Arc<Source> {
-    Arc::new(Source {
-        name: format!("{}:{CHANGELOG}", head.name),
-        text: String::new(),
-    })
+    Arc::new(Source::new(format!("{}:{CHANGELOG}", head.name), String::new()))
 }
 
 /// The entries that the head has beyond the base.
@@ -240,10 +237,10 @@ fn added_entries(base: Option<&Source>, head: &Arc<Source>) -> Result<Vec<(Entry
     let added = match changelog.added_to_prefix(base_text) {
         Some(added) => added,
         None => {
-            base_source = Arc::new(base.cloned().unwrap_or_else(|| Source {
-                name: String::new(),
-                text: String::new(),
-            }));
+            base_source = Arc::new(
+                base.cloned()
+                    .unwrap_or_else(|| Source::new(String::new(), String::new())),
+            );
             base_changelog = Changelog::parse(&base_source)?;
             changelog.added(&base_changelog)?
         }

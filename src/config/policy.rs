@@ -289,10 +289,10 @@ impl EvalPolicies {
     /// # Errors
     /// None in a build whose tests passed.
     pub fn built_in() -> Result<Self, Problems> {
-        Self::load(&Arc::new(Source {
-            name: "<built-in>/eval-policy.yaml".to_owned(),
-            text: BUILT_IN.to_owned(),
-        }))
+        Self::load(&Arc::new(Source::new(
+            "<built-in>/eval-policy.yaml".to_owned(),
+            BUILT_IN.to_owned(),
+        )))
     }
 
     /// The policy of a name, or the active one.

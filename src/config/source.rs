@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use super::problem::{Problem, Span};
 
@@ -11,15 +12,27 @@ use super::problem::{Problem, Span};
 pub const MAX_BYTES: u64 = 64 << 20;
 
 /// One text with the name that messages give it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Source {
     /// The path as the user knows it, with `<ref>:` before it where the text came from a commit.
     pub name: String,
     /// The whole text; UTF-8 without control characters other than tab and line ends.
     pub text: String,
+    /// Where lines start, in bytes; found when the first line is asked for.
+    starts: OnceLock<Vec<usize>>,
 }
 
 impl Source {
+    /// A text that needs no reading.
+    #[must_use]
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            text: text.into(),
+            starts: OnceLock::new(),
+        }
+    }
+
     /// Reads a file of at most [`MAX_BYTES`].
     ///
     /// # Errors
@@ -60,10 +73,7 @@ impl Source {
             let line = 1 + error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
             Problem::file(name, format!("byte {at}, on line {line}, is not UTF-8")).hint("save the file as UTF-8")
         })?;
-        let source = Self {
-            name: name.to_owned(),
-            text,
-        };
+        let source = Self::new(name, text);
         match source.text.char_indices().find(|(_, c)| is_control(*c)) {
             None => Ok(source),
             Some((at, c)) => Err(Problem::at(
@@ -78,7 +88,12 @@ impl Source {
     /// The text of a line, counted from 1, without its line end.
     #[must_use]
     pub fn line(&self, line: usize) -> &str {
-        self.text.lines().nth(line.saturating_sub(1)).unwrap_or("")
+        let starts = self.starts.get_or_init(|| {
+            let ends = self.text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+            std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect()
+        });
+        let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
+        self.text[start..].lines().next().unwrap_or("")
     }
 }
 

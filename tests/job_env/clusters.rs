@@ -15,10 +15,7 @@ use super::{envelope, single_agentic, single_fixed};
 use crate::support::project;
 
 fn load(text: &str) -> Result<Runners, Problems> {
-    Runners::load(&Arc::new(Source {
-        name: "runners.yaml".to_owned(),
-        text: text.to_owned(),
-    }))
+    Runners::load(&Arc::new(Source::new("runners.yaml".to_owned(), text.to_owned())))
 }
 
 /// A runners file with clusters.
