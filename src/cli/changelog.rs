@@ -180,6 +180,10 @@ impl Check {
             ended_last_line,
         } = comparison.judge();
         let added = entries.len();
+        if added > 0 && corrected_links > 0 {
+            let message = "the change corrects a link of an old entry and adds entries: a plan refuses altered entries";
+            problems.push(Problem::file(&head_name, message).hint("correct links in a change of its own"));
+        }
         let mut jobs = Jobs::default();
         if added > 0 {
             match self
