@@ -5,4 +5,6 @@
 pub mod cli;
 pub mod config;
 pub mod matrix;
+pub mod process;
 pub mod runner;
+pub mod step;

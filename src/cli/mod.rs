@@ -1,8 +1,12 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
+pub mod envelope_file;
+pub mod eval;
 pub mod generate;
 pub mod inputs;
 pub mod output;
+pub mod sweep;
+pub mod upload;
 
 use std::process::ExitCode;
 
@@ -29,6 +33,11 @@ enum Command {
     /// Print the rows of configs, without a changelog
     #[command(subcommand)]
     Generate(generate::Generate),
+    /// Size and run an accuracy eval
+    #[command(subcommand)]
+    Eval(eval::Eval),
+    Upload(upload::Upload),
+    Sweep(sweep::Sweep),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -45,6 +54,9 @@ pub fn main() -> ExitCode {
     };
     let result = match cli.command {
         Command::Generate(generate) => generate.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Upload(upload) => upload.run(),
+        Command::Sweep(sweep) => sweep.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),
