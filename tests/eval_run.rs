@@ -75,7 +75,10 @@ fn meta(folder: &Path) -> Value {
 /// The staged file of a form.
 fn staged(folder: &Path, start: &str, end: &str) -> PathBuf {
     let all = names(&folder.join("staged"));
-    let found: Vec<_> = all.iter().filter(|n| n.starts_with(start) && n.ends_with(end)).collect();
+    let found: Vec<_> = all
+        .iter()
+        .filter(|n| n.starts_with(start) && n.ends_with(end))
+        .collect();
     assert_eq!(found.len(), 1, "{start}*{end} in {all:?}");
     folder.join("staged").join(found[0])
 }
@@ -107,8 +110,16 @@ fn one_point_of_a_planned_job() {
     let file = write_json(at, "envelope.json", &envelope("0123456789ab", json!({})));
     let task = root().join("configs/evals/gsm8k_smoke.yaml");
     let mut command = eval(&server, at);
-    command.current_dir(at).arg("--envelope").arg(&file).arg("--task").arg(task).args(["--limit", "4"]);
-    command.env("OPENAI_API_KEY", "key-that-no-log-shows").env("GITHUB_RUN_ID", "77");
+    command
+        .current_dir(at)
+        .arg("--envelope")
+        .arg(&file)
+        .arg("--task")
+        .arg(task)
+        .args(["--limit", "4"]);
+    command
+        .env("OPENAI_API_KEY", "key-that-no-log-shows")
+        .env("GITHUB_RUN_ID", "77");
     let done = run(&mut command, |_, _| {});
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
     let point = done.report()["points"][0].clone();
@@ -122,22 +133,40 @@ fn one_point_of_a_planned_job() {
     let samples = std::fs::read_to_string(staged(at, "samples_gsm8k_smoke_", ".jsonl")).expect("samples");
     assert_eq!(samples.lines().count(), 8, "four samples under two filters");
     assert_eq!(names(&at.join("staged/stale")), ["results_old.json"]);
-    assert_eq!(names(&at.join("staged")).len(), 4, "results, samples, meta_env.json and stale");
+    assert_eq!(
+        names(&at.join("staged")).len(),
+        4,
+        "results, samples, meta_env.json and stale"
+    );
 
     let meta = meta(at);
     assert_eq!(meta["conc"], 4);
-    assert_eq!((&meta["job_id"], &meta["run_id"]), (&json!("0123456789ab"), &json!("77")));
-    assert_eq!((&meta["isl"], &meta["tp"], &meta["prefill_tp"]), (&json!("8192"), &json!(8), &json!(8)));
+    assert_eq!(
+        (&meta["job_id"], &meta["run_id"]),
+        (&json!("0123456789ab"), &json!("77"))
+    );
+    assert_eq!(
+        (&meta["isl"], &meta["tp"], &meta["prefill_tp"]),
+        (&json!("8192"), &json!(8), &json!(8))
+    );
     assert!(meta.get("eval_concs").is_none());
 
     let seen = server.seen();
     assert_eq!(seen.len(), 4);
     for request in &seen {
         assert_eq!(request["model"], "org/stub-7b");
-        assert_eq!((&request["max_tokens"], &request["temperature"]), (&json!(5376), &json!(0)));
+        assert_eq!(
+            (&request["max_tokens"], &request["temperature"]),
+            (&json!(5376), &json!(0))
+        );
         let messages = request["messages"].as_array().expect("messages");
         assert_eq!(messages.len(), 11, "five examples and the question");
-        assert!(messages.iter().all(|m| m["content"].is_string() && m.get("type").is_none()), "{messages:?}");
+        assert!(
+            messages
+                .iter()
+                .all(|m| m["content"].is_string() && m.get("type").is_none()),
+            "{messages:?}"
+        );
     }
     let all = format!("{}{}{results}", done.stdout, done.stderr);
     assert!(!all.contains("key-that-no-log-shows"), "{all}");
@@ -152,7 +181,11 @@ fn a_batch_goes_on_after_a_failed_point() {
     let file = write_json(at, "envelope.json", &multi_node("00000000000b", &[2, 3, 4]));
     let mut command = eval(&server, at);
     command.args(["--task", "gpqa_diamond_smoke", "--limit", "4", "--concurrency", "2 3 4"]);
-    command.arg("--envelope").arg(&file).env("MODEL_NAME", "served/name").env("PREFILL_DP_ATTN", "true");
+    command
+        .arg("--envelope")
+        .arg(&file)
+        .env("MODEL_NAME", "served/name")
+        .env("PREFILL_DP_ATTN", "true");
     let done = run(&mut command, |line, _| {
         if line.contains("point 2 of 3") {
             server.set(Mode::Broken);
@@ -161,13 +194,20 @@ fn a_batch_goes_on_after_a_failed_point() {
         }
     });
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
-    assert!(done.stderr.contains("lm-eval at concurrency 3 exited with code 1"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("lm-eval at concurrency 3 exited with code 1"),
+        "{}",
+        done.stderr
+    );
     let meta = meta(at);
     assert_eq!(meta["eval_concs"], json!([2, 3, 4]));
     assert_eq!(meta["completed_eval_concs"], json!([2, 4]));
     assert_eq!(meta["failed_eval_concs"], json!([3]));
     assert_eq!((&meta["conc"], &meta["is_multinode"]), (&json!(2), &json!(true)));
-    assert_eq!((&meta["prefill_num_workers"], &meta["decode_num_workers"]), (&json!(2), &json!(3)));
+    assert_eq!(
+        (&meta["prefill_num_workers"], &meta["decode_num_workers"]),
+        (&json!(2), &json!(3))
+    );
     for conc in ["_conc2", "_conc4"] {
         let results = read_json(&staged(at, "results_", &format!("{conc}.json")));
         let scores = &results["results"]["gpqa_diamond_smoke"];
@@ -193,7 +233,10 @@ fn answers_that_end_early_and_a_server_that_dies() {
     });
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
     let meta = meta(at);
-    assert_eq!((&meta["completed_eval_concs"], &meta["failed_eval_concs"]), (&json!([]), &json!([2, 1])));
+    assert_eq!(
+        (&meta["completed_eval_concs"], &meta["failed_eval_concs"]),
+        (&json!([]), &json!([2, 1]))
+    );
     assert_eq!(names(&at.join("staged")), ["meta_env.json"]);
 }
 
@@ -203,7 +246,16 @@ fn a_server_that_hangs_is_left_at_the_deadline() {
     let server = Server::start(Mode::Hang, &["served"]);
     let folder = tempfile::tempdir().expect("a folder");
     let mut command = eval(&server, folder.path());
-    command.args(["--task", "gsm8k_smoke", "--limit", "2", "--concurrency", "2", "--point-timeout", "12"]);
+    command.args([
+        "--task",
+        "gsm8k_smoke",
+        "--limit",
+        "2",
+        "--concurrency",
+        "2",
+        "--point-timeout",
+        "12",
+    ]);
     let done = run(&mut command, |_, _| {});
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
     assert!(done.stderr.contains("was ended at its deadline"), "{}", done.stderr);
@@ -235,7 +287,10 @@ fn a_cancelled_eval_stages_what_is_there_in_time() {
     assert!(took < Duration::from_secs(7), "{took:?}");
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
     let meta = meta(at);
-    assert_eq!((&meta["completed_eval_concs"], &meta["failed_eval_concs"]), (&json!([2]), &json!([4, 8])));
+    assert_eq!(
+        (&meta["completed_eval_concs"], &meta["failed_eval_concs"]),
+        (&json!([2]), &json!([4, 8]))
+    );
     staged(at, "results_", "_conc2.json");
     assert!(done.stderr.contains("ended by SIGTERM"), "{}", done.stderr);
     assert_eq!(lm_eval_pid(server.port()), None, "the child is gone");
@@ -269,20 +324,92 @@ fn results_that_do_not_fit_the_disk_are_a_failure_though_lm_eval_says_nothing() 
     let eval = eval(&server, at);
     // A limit on file size ends writes as a full disk does: the result file fits, the samples do not.
     let mut command = Command::new("sh");
-    command.args(["-c", "trap '' XFSZ; ulimit -f 48; exec \"$@\"", "sh"]).arg(eval.get_program()).args(eval.get_args());
+    command
+        .args(["-c", "trap '' XFSZ; ulimit -f 48; exec \"$@\"", "sh"])
+        .arg(eval.get_program())
+        .args(eval.get_args());
     for (name, value) in eval.get_envs() {
         match value {
             Some(value) => command.env(name, value),
             None => command.env_remove(name),
         };
     }
-    command.current_dir(root()).args(["--task", "gsm8k_smoke", "--limit", "8", "--concurrency", "8"]);
+    command
+        .current_dir(root())
+        .args(["--task", "gsm8k_smoke", "--limit", "8", "--concurrency", "8"]);
     let done = run(&mut command, |_, _| {});
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
     assert!(done.stderr.contains("exited with code 0, and"), "{}", done.stderr);
     assert!(done.stderr.contains("is cut off"), "{}", done.stderr);
     staged(at, "results_", ".json");
     assert!(at.join("staged/meta_env.json").exists());
+}
+
+/// Runs Python in lm-eval's environment; what it prints, and whether it succeeded.
+fn python(configure: impl FnOnce(&mut Command)) -> (bool, String) {
+    let mut command = Command::new(tools::lm_eval().python());
+    configure(command.env("PYTHONDONTWRITEBYTECODE", "1"));
+    let output = command.output().expect("python runs");
+    let text = [output.stdout, output.stderr].concat();
+    (output.status.success(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[test]
+fn another_version_of_lm_eval_is_not_run_unadapted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let patch = include_str!("../src/step/eval/sitecustomize.py");
+    std::fs::write(folder.path().join("sitecustomize.py"), patch).expect("a file");
+    let import = |version: &str| {
+        python(|command| {
+            command.args(["-c", "import lm_eval.models.openai_completions as m; print('loaded')"]);
+            command
+                .env("PYTHONPATH", folder.path())
+                .env("SWEEPCTL_LM_EVAL_VERSION", version);
+        })
+    };
+    let (done, said) = import("0.4.12");
+    assert!(
+        !done && said.contains("0.4.12 is expected") && !said.contains("loaded"),
+        "{said}"
+    );
+    let (done, said) = import(sweepctl::step::eval::lm_eval::VERSION);
+    assert!(done && said.contains("loaded"), "{said}");
+    // Python that never loads lm-eval, such as pip, is left alone.
+    let (done, said) = python(|command| {
+        command.args(["-c", "print('fine')"]).env("PYTHONPATH", folder.path());
+    });
+    assert!(done && said == "fine\n", "{said}");
+}
+
+#[test]
+fn gpqas_choices_stand_in_a_fixed_order_with_the_right_one_anywhere() {
+    let script = "
+import json, gpqa_choices as g
+docs = [{'Question': f' question {n} ', 'Correct Answer': 'right', 'Incorrect Answer 1': 'w1',
+         'Incorrect Answer 2': 'w2', 'Incorrect Answer 3': 'w3'} for n in range(40)]
+print(json.dumps([g.to_choices(doc) for doc in docs]))";
+    let (done, said) = python(|command| {
+        command
+            .args(["-c", script])
+            .env("PYTHONPATH", root().join("configs/evals"));
+    });
+    assert!(done, "{said}");
+    let docs: Vec<Value> = serde_json::from_str(&said).expect("JSON");
+    let mut letters = std::collections::BTreeSet::new();
+    for doc in &docs {
+        let letter = doc["answer"]
+            .as_str()
+            .and_then(|a| a.strip_prefix("#### "))
+            .expect("a letter");
+        let at = "ABCD".find(letter).expect("one of four");
+        assert_eq!(
+            (&doc["choices"][at], doc["choices"].as_array().map(Vec::len)),
+            (&json!("right"), Some(4))
+        );
+        letters.insert(letter);
+    }
+    assert_eq!(letters.len(), 4);
+    assert_eq!(docs[0]["question"], "question 0");
 }
 
 /// A port that nothing listens on.
@@ -303,17 +430,31 @@ fn what_is_refused_before_anything_runs_still_leaves_its_metadata() {
 
     // Every problem at once, with what was meant.
     let mut command = eval_at("localhost:8000", at);
-    command.args(["--task", "gsm8k_smok", "--limit", "many"]).env("MAX_MODEL_LEN", "long");
+    command
+        .args(["--task", "gsm8k_smok", "--limit", "many"])
+        .env("MAX_MODEL_LEN", "long");
     let done = run(&mut command, |_, _| {});
     assert_eq!(done.code(), Some(1));
-    for part in ["`localhost:8000` is no endpoint", "`gsm8k_smoke`", "`many`", "MAX_MODEL_LEN is `long`"] {
+    for part in [
+        "`localhost:8000` is no endpoint",
+        "`gsm8k_smoke`",
+        "`many`",
+        "MAX_MODEL_LEN is `long`",
+    ] {
         assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
     }
     assert_eq!(meta(at)["conc"], 64);
 
-    let done = run(eval_at(NOBODY, at).args(["--task", "configs/evals/none.yaml"]), |_, _| {});
+    let done = run(
+        eval_at(NOBODY, at).args(["--task", "configs/evals/none.yaml"]),
+        |_, _| {},
+    );
     assert_eq!(done.code(), Some(1));
-    assert!(done.stderr.contains("`configs/evals/none.yaml` does not exist"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("`configs/evals/none.yaml` does not exist"),
+        "{}",
+        done.stderr
+    );
 
     let done = run(eval_at(NOBODY, at).args(["--concurrency", "16 0"]), |_, _| {});
     assert_eq!(done.code(), Some(2), "{}", done.stderr);
@@ -325,15 +466,25 @@ fn a_server_that_never_comes_has_its_own_deadline() {
     let folder = tempfile::tempdir().expect("a folder");
     let run_with = |more: &[(&str, &str)]| {
         let mut command = eval_at(NOBODY, folder.path());
-        command.args(["--task", "gsm8k_smoke"]).env("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", "1");
+        command
+            .args(["--task", "gsm8k_smoke"])
+            .env("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", "1");
         run(command.envs(more.iter().copied()), |_, _| {})
     };
     let done = run_with(&[]);
     assert_eq!(done.code(), Some(1));
-    assert!(done.stderr.contains("is not ready after 1 s: /health"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("is not ready after 1 s: /health"),
+        "{}",
+        done.stderr
+    );
     // After throughput an eval decides nothing.
     let done = run_with(&[("RUN_EVAL", "true"), ("EVAL_ONLY", "false")]);
     assert_eq!(done.code(), Some(0), "{}", done.stderr);
-    assert!(done.stderr.contains("the job goes on with its throughput"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("the job goes on with its throughput"),
+        "{}",
+        done.stderr
+    );
     assert_eq!(run_with(&[("RUN_EVAL", "true"), ("EVAL_ONLY", "true")]).code(), Some(1));
 }

@@ -82,7 +82,9 @@ impl Context {
 }
 
 fn print_lengths(context: &Lengths) {
-    let native = context.native_max.map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+    let native = context
+        .native_max
+        .map_or_else(|| "unknown".to_owned(), |n| n.to_string());
     println!("context        {} tokens", context.context);
     println!("output budget  {} tokens", context.output_budget);
     println!("native maximum {native}");
@@ -218,7 +220,9 @@ impl Run {
 
 /// The exit code's reason. An eval after throughput decides nothing, unless the job was told to end.
 fn conclude(report: Report, is_combined: bool) -> anyhow::Result<()> {
-    let Err(problems) = report.problems.into_result() else { return Ok(()) };
+    let Err(problems) = report.problems.into_result() else {
+        return Ok(());
+    };
     let decides = !is_combined || report.cancelled.is_some();
     if runner::on_actions() {
         let level = if decides { Level::Error } else { Level::Warning };

@@ -97,7 +97,10 @@ impl Upload {
                 ("path", path.display().to_string()),
                 ("if-no-files-found", missing.to_owned()),
             ];
-            runner::append(RunnerFile::Output, &outputs.map(|(name, value)| (name.to_owned(), value)))?;
+            runner::append(
+                RunnerFile::Output,
+                &outputs.map(|(name, value)| (name.to_owned(), value)),
+            )?;
         }
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({
@@ -108,7 +111,12 @@ impl Upload {
                 "bytes": gathered.bytes,
             }));
         }
-        println!("{}: {} files, {} bytes", gathered.name, gathered.files.len(), gathered.bytes);
+        println!(
+            "{}: {} files, {} bytes",
+            gathered.name,
+            gathered.files.len(),
+            gathered.bytes
+        );
         for file in &gathered.files {
             println!("  {}", file.strip_prefix(&gathered.path).unwrap_or(file).display());
         }

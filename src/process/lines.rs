@@ -106,7 +106,10 @@ mod tests {
         assert_eq!(all.len(), 1);
         assert!(!all[0].contains("s3cr"), "{}", &all[0][MAX_LINE - 60..]);
         assert!(all[0].ends_with("bytes more]"));
-        assert_eq!(lines(b"a token-1234-long b", &["token-1234", "token-1234-long"]), ["a *** b"]);
+        assert_eq!(
+            lines(b"a token-1234-long b", &["token-1234", "token-1234-long"]),
+            ["a *** b"]
+        );
         assert_eq!(lines(b"the key is EMPTY", &["", "abc"]), ["the key is EMPTY"]);
     }
 

@@ -28,7 +28,14 @@ pub const EVAL: [&str; 10] = [
     "*.traj*",
 ];
 /// The logs of a server and of what schedules it.
-pub const SERVER_LOGS: [&str; 6] = ["*.log", "*.log.gz", "*.out", "*.err", "*server_logs*.tar.gz", "*server_logs*.zip"];
+pub const SERVER_LOGS: [&str; 6] = [
+    "*.log",
+    "*.log.gz",
+    "*.out",
+    "*.err",
+    "*server_logs*.tar.gz",
+    "*server_logs*.zip",
+];
 /// What was measured of the GPUs.
 pub const GPU_METRICS: [&str; 2] = ["gpu_metrics*.csv", "gpu_metrics*.json*"];
 /// Throughput results of any job, by the form of their names.
@@ -97,7 +104,9 @@ fn walk(folder: &Path, allowed: &GlobSet, depth: usize, found: &mut Found) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
         let path = entry.path();
-        let Ok(metadata) = path.symlink_metadata() else { continue };
+        let Ok(metadata) = path.symlink_metadata() else {
+            continue;
+        };
         if metadata.is_dir() {
             if depth > 0 {
                 walk(&path, allowed, depth - 1, found);

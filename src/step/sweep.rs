@@ -52,7 +52,9 @@ pub fn sweep(workspace: &Path) -> Swept {
             Ok(()) => swept.removed.push(path),
             Err(error) => {
                 let problem = Problem::file(&path.display().to_string(), format!("it cannot be removed: {error}"));
-                swept.problems.push(problem.hint("a container wrote it as another user: remove it there"));
+                swept
+                    .problems
+                    .push(problem.hint("a container wrote it as another user: remove it there"));
             }
         }
     }

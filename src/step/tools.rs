@@ -21,7 +21,11 @@ const LOCK_PAUSE: Duration = Duration::from_millis(200);
 /// # Errors
 /// No SWEEPCTL_TOOLS and no home.
 pub fn folder() -> Result<PathBuf, Problem> {
-    let var = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let var = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
     let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
     var("SWEEPCTL_TOOLS")
         .or_else(|| Some(cache()?.join("sweepctl/tools")))
@@ -92,8 +96,11 @@ impl Venv {
             return Ok(());
         }
         let failed = |error: std::io::Error| {
-            Problem::file(&self.folder.display().to_string(), format!("the tool cannot be installed: {error}"))
-                .hint("set SWEEPCTL_TOOLS to a folder that can be written")
+            Problem::file(
+                &self.folder.display().to_string(),
+                format!("the tool cannot be installed: {error}"),
+            )
+            .hint("set SWEEPCTL_TOOLS to a folder that can be written")
         };
         let parent = self.folder.parent().unwrap_or(Path::new("."));
         std::fs::create_dir_all(parent).map_err(failed)?;
@@ -136,10 +143,20 @@ impl Venv {
         let python = self.python();
         if has_uv() {
             let mut venv = Command::new("uv");
-            venv.args(["--no-config", "venv", "--quiet", "--python", "python3"]).arg(&self.folder);
+            venv.args(["--no-config", "venv", "--quiet", "--python", "python3"])
+                .arg(&self.folder);
             step(venv, installer)?;
             let mut pip = Command::new("uv");
-            pip.args(["--no-config", "pip", "install", "--quiet", "--python"]).arg(&python);
+            // Children write no bytecode: without it here each of them would compile everything anew.
+            pip.args([
+                "--no-config",
+                "pip",
+                "install",
+                "--quiet",
+                "--compile-bytecode",
+                "--python",
+            ])
+            .arg(&python);
             pip.args(&self.requirements);
             return step(pip, installer);
         }

@@ -68,8 +68,14 @@ struct Set {
 pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Problems> {
     let kind = request.kind;
     if !ArtifactKind::of(&envelope.row).contains(&kind) {
-        let message = format!("the job `{}` has no results of kind `{}`", envelope.name, kind.prefix(false));
-        return Err(Problem::file("", message).hint("leave the step out, or look at the job's mode").into());
+        let message = format!(
+            "the job `{}` has no results of kind `{}`",
+            envelope.name,
+            kind.prefix(false)
+        );
+        return Err(Problem::file("", message)
+            .hint("leave the step out, or look at the job's mode")
+            .into());
     }
     let name = names::artifact(kind, envelope);
     if !is_legal_artifact(&name) {
@@ -141,7 +147,11 @@ fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
     let set = |folder: PathBuf| {
         let mut found = stage::find(&folder, &globs, deep);
         if deep {
-            let left_out = |file: &Path| AGENTIC_LEFT_OUT.iter().any(|name| file.file_name() == Some(name.as_ref()));
+            let left_out = |file: &Path| {
+                AGENTIC_LEFT_OUT
+                    .iter()
+                    .any(|name| file.file_name() == Some(name.as_ref()))
+            };
             found.files.retain(|file| !left_out(file));
             found.refused.retain(|problem| !left_out(Path::new(&problem.file)));
         }
@@ -164,7 +174,11 @@ fn usual(request: &Request) -> Vec<PathBuf> {
                 .map(|entry| entry.path().join("eval_results"))
                 .collect();
             jobs.sort();
-            [vec![own.clone(), own.join("eval_results"), request.logs.join("eval_results")], jobs].concat()
+            [
+                vec![own.clone(), own.join("eval_results"), request.logs.join("eval_results")],
+                jobs,
+            ]
+            .concat()
         }
         _ => vec![own],
     }
@@ -172,13 +186,19 @@ fn usual(request: &Request) -> Vec<PathBuf> {
 
 /// A folder without links, if it is there; it must lie in the workspace or where Slurm jobs write.
 fn inside(folder: &Path, request: &Request) -> Result<Option<PathBuf>, Problem> {
-    let Ok(real) = std::fs::canonicalize(folder) else { return Ok(None) };
+    let Ok(real) = std::fs::canonicalize(folder) else {
+        return Ok(None);
+    };
     let roots = [&request.workspace, &request.logs, &request.run_logs];
     let mut roots = roots.iter().filter_map(|root| std::fs::canonicalize(root).ok());
     if roots.any(|root| real.starts_with(root)) {
         return Ok(Some(real));
     }
-    let message = format!("`{}` lies outside the workspace {}", real.display(), request.workspace.display());
+    let message = format!(
+        "`{}` lies outside the workspace {}",
+        real.display(),
+        request.workspace.display()
+    );
     Err(Problem::file(&folder.display().to_string(), message).hint("gather from folders of the workspace"))
 }
 
@@ -199,7 +219,10 @@ fn own_set(
             Ok(missing) => {
                 warnings.extend(missing);
                 if let Some(first) = &own {
-                    let message = format!("its results are left out: those in {} come first", first.folder.display());
+                    let message = format!(
+                        "its results are left out: those in {} come first",
+                        first.folder.display()
+                    );
                     warnings.push(Problem::file(&set.folder.display().to_string(), message));
                 } else {
                     own = Some(set);
@@ -255,8 +278,11 @@ fn make_folder(path: &Path, parent: &Path) -> Result<(), Problem> {
         .map_err(|error| {
             let name = path.display().to_string();
             if error.kind() == std::io::ErrorKind::AlreadyExists {
-                return Problem::file(&name, "an artifact of this name was gathered before; artifacts are immutable")
-                    .hint("gather each kind once a job");
+                return Problem::file(
+                    &name,
+                    "an artifact of this name was gathered before; artifacts are immutable",
+                )
+                .hint("gather each kind once a job");
             }
             Problem::file(&name, format!("the folder cannot be made: {error}"))
         })

@@ -15,8 +15,20 @@ pub fn root() -> &'static Path {
 /// The binary, in an environment without what a desk or a runner may have set.
 pub fn sweepctl() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweepctl"));
-    let ours = ["EVAL_", "GITHUB_", "RUNNER_", "MODEL", "PREFILL_", "DECODE_", "HF_", "IS_"];
-    let exact = ["CONC", "TP", "ISL", "OSL", "FRAMEWORK", "RUN_EVAL", "OPENAI_API_KEY", "RESULT_FILENAME", "MAX_MODEL_LEN"];
+    let ours = [
+        "EVAL_", "GITHUB_", "RUNNER_", "MODEL", "PREFILL_", "DECODE_", "HF_", "IS_",
+    ];
+    let exact = [
+        "CONC",
+        "TP",
+        "ISL",
+        "OSL",
+        "FRAMEWORK",
+        "RUN_EVAL",
+        "OPENAI_API_KEY",
+        "RESULT_FILENAME",
+        "MAX_MODEL_LEN",
+    ];
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if ours.iter().any(|start| text.starts_with(start)) || exact.contains(&&*text) {

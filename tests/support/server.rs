@@ -102,7 +102,12 @@ fn answers() -> HashMap<String, String> {
             let lines: Vec<Value> = text.lines().map(|l| serde_json::from_str(l).expect("JSON")).collect();
             lines
         })
-        .map(|line| (line["question"].as_str().unwrap().into(), line["answer"].as_str().unwrap().into()))
+        .map(|line| {
+            (
+                line["question"].as_str().unwrap().into(),
+                line["answer"].as_str().unwrap().into(),
+            )
+        })
         .collect()
 }
 
@@ -120,7 +125,8 @@ fn serve(stream: TcpStream, state: &Mutex<State>, answers: &HashMap<String, Stri
     let Some(first) = head.first().cloned() else { return };
     let length = head.iter().find_map(|line| {
         let (name, value) = line.split_once(':')?;
-        name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse().ok())?
+        name.eq_ignore_ascii_case("content-length")
+            .then(|| value.trim().parse().ok())?
     });
     let mut body = vec![0; length.unwrap_or(0)];
     if reader.read_exact(&mut body).is_err() {
@@ -131,7 +137,11 @@ fn serve(stream: TcpStream, state: &Mutex<State>, answers: &HashMap<String, Stri
     match path {
         "/v1/models" => {
             let data: Vec<Value> = models.iter().map(|id| json!({"id": id, "object": "model"})).collect();
-            reply(&mut stream, "200 OK", &json!({"object": "list", "data": data}).to_string());
+            reply(
+                &mut stream,
+                "200 OK",
+                &json!({"object": "list", "data": data}).to_string(),
+            );
         }
         "/v1/chat/completions" => chat(&mut stream, &body, state, answers),
         _ => reply(&mut stream, "404 Not Found", "{}"),
@@ -145,7 +155,10 @@ fn chat(stream: &mut TcpStream, body: &[u8], state: &Mutex<State>, answers: &Has
         state.seen.push(request.clone());
         state.mode
     };
-    let asked = request["messages"].as_array().and_then(|m| m.last()).map(|m| m["content"].to_string());
+    let asked = request["messages"]
+        .as_array()
+        .and_then(|m| m.last())
+        .map(|m| m["content"].to_string());
     let asked = asked.unwrap_or_default();
     let answer = answers.iter().find(|(question, _)| asked.contains(question.trim()));
     let answer = answer.map_or("#### 0", |(_, answer)| answer.as_str());
@@ -163,7 +176,11 @@ fn chat(stream: &mut TcpStream, body: &[u8], state: &Mutex<State>, answers: &Has
     let text = json!({"object": "chat.completion", "model": request["model"], "choices": [choice]}).to_string();
     if mode == Mode::Cut {
         let length = text.len();
-        let _ = write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", &text[..length / 2]);
+        let _ = write!(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}",
+            &text[..length / 2]
+        );
         return;
     }
     reply(stream, "200 OK", &text);

@@ -220,7 +220,10 @@ mod tests {
         use EvalContext::MaxModelLen;
         assert_eq!(at(MaxModelLen, Some(131_072), &fixed(&[])).context, 9472);
         assert_eq!(at(MaxModelLen, Some(8192), &fixed(&[])).context, 8192);
-        assert_eq!(at(MaxModelLen, Some(4096), &fixed(&[("EVAL_MAX_MODEL_LEN", "9000")])).context, 9000);
+        assert_eq!(
+            at(MaxModelLen, Some(4096), &fixed(&[("EVAL_MAX_MODEL_LEN", "9000")])).context,
+            9000
+        );
         let unknown = at(MaxModelLen, None, &fixed(&[]));
         assert_eq!((unknown.context, unknown.warnings.len()), (9472, 1));
         assert_eq!(at(MaxModelLen, None, &[]).context, 16_384);
@@ -257,10 +260,17 @@ mod tests {
         assert_eq!(args("dynamo-sglang", &[]), ["--context-length", "9472"]);
         assert_eq!(args("llmd-vllm", &[]), ["--max-model-len", "9472"]);
         assert_eq!(args("atom-disagg", &[]), ["--max-model-len", "9472"]);
-        assert_eq!(args("dynamo-trt", &[]), ["--max_seq_len", "9472", "--max_num_tokens", "9472"]);
+        assert_eq!(
+            args("dynamo-trt", &[]),
+            ["--max_seq_len", "9472", "--max_num_tokens", "9472"]
+        );
         assert!(args("sglang", &[("IS_AGENTIC", "1")]).is_empty());
         assert!(args("sglang", &[("IS_MULTINODE", "true")]).is_empty());
-        let unknown = at(EvalContext::MaxModelLen, Some(100_000), &fixed(&[("FRAMEWORK", "tilert")]));
+        let unknown = at(
+            EvalContext::MaxModelLen,
+            Some(100_000),
+            &fixed(&[("FRAMEWORK", "tilert")]),
+        );
         assert_eq!((unknown.engine, unknown.warnings.len()), (None, 1));
     }
 }

@@ -44,9 +44,17 @@ impl Endpoint {
         if !matches!(uri.scheme_str(), Some("http" | "https")) {
             return Err(refused("it starts with neither http:// nor https://"));
         }
-        let host = uri.host().filter(|host| !host.is_empty()).ok_or_else(|| refused("it names no host"))?;
-        if uri.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-            return Err(refused("it carries credentials, which the results would show; set OPENAI_API_KEY"));
+        let host = uri
+            .host()
+            .filter(|host| !host.is_empty())
+            .ok_or_else(|| refused("it names no host"))?;
+        if uri
+            .authority()
+            .is_some_and(|authority| authority.as_str().contains('@'))
+        {
+            return Err(refused(
+                "it carries credentials, which the results would show; set OPENAI_API_KEY",
+            ));
         }
         if uri.query().is_some() || url.contains([',', '=', '\'', '"']) {
             return Err(refused("it holds more than a host, a port and a path"));
@@ -85,9 +93,11 @@ impl Endpoint {
     /// It does not, with the last answers; or the wait was cancelled.
     pub fn wait(&self, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
         self.wait_for(deadline, cancel, "not ready", || {
-            self.get("/health")
-                .map(drop)
-                .or_else(|health| self.get("/v1/models").map(drop).map_err(|models| format!("{health}; {models}")))
+            self.get("/health").map(drop).or_else(|health| {
+                self.get("/v1/models")
+                    .map(drop)
+                    .map_err(|models| format!("{health}; {models}"))
+            })
         })
     }
 
@@ -169,7 +179,9 @@ impl Endpoint {
             None => request,
         };
         let request = request.config().timeout_global(Some(CHAT_TIMEOUT)).build();
-        let sent = request.header("Content-Type", "application/json").send(body.to_string());
+        let sent = request
+            .header("Content-Type", "application/json")
+            .send(body.to_string());
         answer(path, sent).map(drop)
     }
 }

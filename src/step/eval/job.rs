@@ -50,8 +50,11 @@ impl Job {
     pub fn number(&self, name: &str, least: u64) -> Result<Option<u64>, Problem> {
         let parse = |text: &str| {
             text.parse().ok().filter(|n| *n >= least).ok_or_else(|| {
-                Problem::file("", format!("{name} is `{text}`, not a whole number of at least {least}"))
-                    .hint(format!("set {name} to a number, or unset it"))
+                Problem::file(
+                    "",
+                    format!("{name} is `{text}`, not a whole number of at least {least}"),
+                )
+                .hint(format!("set {name} to a number, or unset it"))
             })
         };
         self.text(name).map(parse).transpose()

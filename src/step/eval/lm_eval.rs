@@ -195,7 +195,8 @@ impl Framework for LmEval {
             return Err(failed("ran without the fallbacks that serving needs".to_owned()).hint(hint));
         }
         results::check(point.out, &self.task.name).map_err(|why| {
-            failed(format!("exited with code 0, and {why}")).hint("its output above says why; a full disk is one reason")
+            failed(format!("exited with code 0, and {why}"))
+                .hint("its output above says why; a full disk is one reason")
         })
     }
 

@@ -120,7 +120,12 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
 }
 
 fn batch(points: &[PointReport]) -> Batch {
-    let of = |completed| points.iter().filter(move |p| p.completed == completed).map(|p| p.concurrency);
+    let of = |completed| {
+        points
+            .iter()
+            .filter(move |p| p.completed == completed)
+            .map(|p| p.concurrency)
+    };
     Batch {
         eval_concs: points.iter().map(|p| p.concurrency).collect(),
         completed_eval_concs: of(true).collect(),
@@ -129,8 +134,11 @@ fn batch(points: &[PointReport]) -> Batch {
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Problem {
-    Problem::file(&folder.display().to_string(), format!("results cannot be staged: {error}"))
-        .hint("free space there, or name another folder with --stage-to")
+    Problem::file(
+        &folder.display().to_string(),
+        format!("results cannot be staged: {error}"),
+    )
+    .hint("free space there, or name another folder with --stage-to")
 }
 
 /// Prepares the framework, waits for the server, and runs every point.
@@ -144,7 +152,9 @@ fn evaluate(
 ) -> Result<(), Problems> {
     let key = job.text("OPENAI_API_KEY").filter(|key| *key != "EMPTY");
     let endpoint = Endpoint::parse(&request.endpoint, key).map_err(Problems::from);
-    let ready_timeout = job.number("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", 1).map_err(Problems::from);
+    let ready_timeout = job
+        .number("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", 1)
+        .map_err(Problems::from);
     let framework = framework::of(request, job);
     let (endpoint, ready_timeout, mut framework) = all(endpoint, ready_timeout, framework)?;
     let ready_timeout = ready_timeout.map_or(READY_TIMEOUT, Duration::from_secs);
@@ -267,7 +277,8 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
         return Ok(points.clone());
     }
     let failed = |name: &str, why: String| {
-        Problem::file("", format!("{name}: {why}")).hint("give positive numbers with spaces between, such as '16 32 64'")
+        Problem::file("", format!("{name}: {why}"))
+            .hint("give positive numbers with spaces between, such as '16 32 64'")
     };
     for name in ["EVAL_CONC", "EVAL_CONCURRENT_REQUESTS"] {
         if let Some(text) = job.text(name) {
@@ -276,8 +287,12 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
     }
     if let Some(text) = job.text("BENCH_MAX_CONCURRENCY") {
         let points: Result<Vec<u64>, _> = text.split('x').map(|word| word.trim().parse()).collect();
-        let highest = points.ok().and_then(|points| points.into_iter().max()).filter(|highest| *highest > 0);
-        let highest = highest.ok_or_else(|| failed("BENCH_MAX_CONCURRENCY", format!("`{text}` is no list such as 4x8")))?;
+        let highest = points
+            .ok()
+            .and_then(|points| points.into_iter().max())
+            .filter(|highest| *highest > 0);
+        let highest =
+            highest.ok_or_else(|| failed("BENCH_MAX_CONCURRENCY", format!("`{text}` is no list such as 4x8")))?;
         return Ok(vec![highest]);
     }
     let srt = job.text("INFMAX_WORKSPACE").is_some();
@@ -291,7 +306,11 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
 pub fn parse_concurrency(text: &str) -> Result<Vec<u64>, String> {
     let mut points = Vec::new();
     for word in text.split_whitespace() {
-        let point: u64 = word.parse().ok().filter(|point| *point > 0).ok_or(format!("`{word}` is no concurrency"))?;
+        let point: u64 = word
+            .parse()
+            .ok()
+            .filter(|point| *point > 0)
+            .ok_or(format!("`{word}` is no concurrency"))?;
         if points.contains(&point) {
             return Err(format!("{point} stands there twice"));
         }
@@ -304,11 +323,7 @@ pub fn parse_concurrency(text: &str) -> Result<Vec<u64>, String> {
 }
 
 /// All three values, or all problems.
-fn all<A, B, C>(
-    a: Result<A, Problems>,
-    b: Result<B, Problems>,
-    c: Result<C, Problems>,
-) -> Result<(A, B, C), Problems> {
+fn all<A, B, C>(a: Result<A, Problems>, b: Result<B, Problems>, c: Result<C, Problems>) -> Result<(A, B, C), Problems> {
     match (a, b, c) {
         (Ok(a), Ok(b), Ok(c)) => Ok((a, b, c)),
         (a, b, c) => {

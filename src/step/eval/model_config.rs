@@ -80,7 +80,10 @@ fn hub(job: &Job) -> Option<PathBuf> {
 
 /// `models--org--name/snapshots/<revision>/config.json`: of the revision that `refs/main` names, else of the newest.
 fn cached(hub: &Path, model: &str) -> Option<PathBuf> {
-    if model.split('/').any(|part| part.is_empty() || part == "." || part == "..") {
+    if model
+        .split('/')
+        .any(|part| part.is_empty() || part == "." || part == "..")
+    {
         return None;
     }
     let folder = hub.join(format!("models--{}", model.replace('/', "--")));

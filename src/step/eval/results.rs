@@ -24,7 +24,10 @@ pub fn check(folder: &Path, task: &str) -> Result<(), String> {
         return Err("left no sample*.jsonl".to_owned());
     }
     // A sample file that a full disk cut off does not end with its line.
-    match samples.iter().find(|file| !std::fs::read(file).is_ok_and(|bytes| bytes.ends_with(b"\n"))) {
+    match samples
+        .iter()
+        .find(|file| !std::fs::read(file).is_ok_and(|bytes| bytes.ends_with(b"\n")))
+    {
         Some(cut) => Err(format!("`{}` is cut off", cut.display())),
         None => Ok(()),
     }
@@ -43,7 +46,9 @@ fn without_bare_numbers(text: &str) -> String {
     while let Some(at) = rest.find(['"', 'N', 'I', '-']) {
         out.push_str(&rest[..at]);
         rest = &rest[at..];
-        let bare = ["NaN", "Infinity", "-Infinity"].iter().find(|word| rest.starts_with(**word));
+        let bare = ["NaN", "Infinity", "-Infinity"]
+            .iter()
+            .find(|word| rest.starts_with(**word));
         let taken = match bare {
             Some(word) => {
                 out.push_str("null");
