@@ -245,19 +245,19 @@ fn a_server_that_hangs_is_left_at_the_deadline() {
     tools::lm_eval();
     let server = Server::start(Mode::Hang, &["served"]);
     let folder = tempfile::tempdir().expect("a folder");
+    // The Python that a container would have, with lm-eval in it already.
+    let path = format!(
+        "{}:{}",
+        tools::lm_eval().program("").display(),
+        std::env::var("PATH").unwrap_or_default()
+    );
     let mut command = eval(&server, folder.path());
-    command.args([
-        "--task",
-        "gsm8k_smoke",
-        "--limit",
-        "2",
-        "--concurrency",
-        "2",
-        "--point-timeout",
-        "12",
-    ]);
+    command.args(["--task", "gsm8k_smoke", "--limit", "2", "--concurrency", "2"]);
+    command.args(["--point-timeout", "15", "--system-python"]);
+    command.env("PATH", path).env("FRAMEWORK", "dynamo-atom");
     let done = run(&mut command, |_, _| {});
     assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    assert!(done.stderr.contains("Skipping torchvision"), "{}", done.stderr);
     assert!(done.stderr.contains("was ended at its deadline"), "{}", done.stderr);
     assert_eq!(meta(folder.path())["conc"], 2);
     assert_eq!(lm_eval_pid(server.port()), None, "the child is gone");
@@ -487,4 +487,34 @@ fn a_server_that_never_comes_has_its_own_deadline() {
         done.stderr
     );
     assert_eq!(run_with(&[("RUN_EVAL", "true"), ("EVAL_ONLY", "true")]).code(), Some(1));
+}
+
+#[test]
+fn what_a_server_serves_is_asked_only_where_nothing_names_it() {
+    tools::lm_eval();
+    let server = Server::start(Mode::Broken, &["a", "b"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let run_with = |args: &[&str], model: &str| {
+        let mut command = eval(&server, folder.path());
+        command.args(["--task", "gsm8k_smoke"]).args(args).env("MODEL", model);
+        run(command.env("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", "1"), |_, _| {})
+    };
+    let done = run_with(&[], "");
+    assert!(done.stderr.contains("/v1/models lists a, b"), "{}", done.stderr);
+    let done = run_with(&["--wait-for-chat"], "a");
+    assert!(
+        done.stderr.contains("not serving `a` on its chat route after 1 s"),
+        "{}",
+        done.stderr
+    );
+    let done = run_with(&[], "a, b");
+    assert!(
+        done.stderr.contains("cannot be told of a model named `a, b`"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        server.seen().iter().all(|request| request["model"] == "a"),
+        "lm-eval was not started"
+    );
 }

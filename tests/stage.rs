@@ -132,9 +132,12 @@ fn links_and_special_files_are_refused_and_the_rest_is_kept() {
     std::fs::hard_link(job.at("secret"), job.at("work/predictions.jsonl")).expect("a link");
     let pipe = Command::new("mkfifo").arg(job.at("work/results_2.json")).status();
     assert!(pipe.expect("mkfifo runs").success());
+    // No name makes a command of a message.
+    symlink("/etc/passwd", job.at("work/results_\n::error::forged.json")).expect("a link");
     let done = job.upload("eval");
     assert_eq!(done.status.code(), Some(1));
     let said = stderr(&done);
+    assert!(!said.contains("\n::error") && said.contains("forged"), "{said}");
     for part in [
         "samples_1.jsonl",
         "symbolic link",

@@ -20,9 +20,7 @@ use crate::step::eval::{self, Report, Request};
 /// The steps of an eval.
 #[derive(Debug, Subcommand)]
 pub enum Eval {
-    /// Print how much context an eval gets, and how its server is told
     Context(Context),
-    /// Run an eval against a live server, and stage what it leaves
     Run(Box<Run>),
 }
 
@@ -39,7 +37,7 @@ impl Eval {
     }
 }
 
-/// `eval context`
+/// Print how much context an eval gets, and how its server is told
 ///
 /// Variables of the environment (MODEL, MODEL_PATH, FRAMEWORK, ISL, OSL, MAX_MODEL_LEN, EVAL_MAX_MODEL_LEN ...) override
 /// the envelope's row, and stand in for it without one.
@@ -48,8 +46,12 @@ pub struct Context {
     /// The job's envelope, a JSON file [default: the environment alone]
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
-    #[command(flatten)]
-    inputs: InputArgs,
+    /// The policy in force, instead of the policy file's active one
+    #[arg(long, value_name = "NAME")]
+    eval_policy: Option<String>,
+    /// The policy file [default: configs/eval-policy.yaml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    eval_policy_file: Option<String>,
     /// Print JSON, also on a terminal
     #[arg(long, conflicts_with = "github_env")]
     json: bool,
@@ -61,7 +63,13 @@ pub struct Context {
 impl Context {
     fn run(&self) -> anyhow::Result<()> {
         let envelope = self.envelope.as_deref().map(envelope_file::read).transpose()?;
-        let policy = self.inputs.policy()?;
+        let inputs = InputArgs {
+            config_files: Vec::new(),
+            runner_config: String::new(),
+            eval_policy: self.eval_policy.clone(),
+            eval_policy_file: self.eval_policy_file.clone(),
+        };
+        let policy = inputs.policy()?;
         let context = context::of(&Job::here(envelope.as_ref()), policy.eval_context)?;
         for warning in &context.warnings {
             warn(warning);
@@ -95,7 +103,7 @@ fn print_lengths(context: &Lengths) {
     }
 }
 
-/// `eval run`
+/// Run an eval against a live server, and stage what it leaves
 ///
 /// Waits for the endpoint, runs the task at each concurrency, and stages results, samples and meta_env.json whatever
 /// happens; the exit code comes last. A failed eval of a job that measures throughput first (RUN_EVAL=true,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::output;
+use crate::step::stage::shown;
 use crate::step::sweep;
 
 /// Remove what an earlier job left in the workspace
@@ -30,7 +31,7 @@ impl Sweep {
     pub fn run(&self) -> anyhow::Result<()> {
         let swept = sweep::sweep(&self.workspace);
         for path in &swept.removed {
-            eprintln!("removed {}", path.display());
+            eprintln!("removed {}", shown(path));
         }
         if output::wants_json(self.json) {
             output::json(&serde_json::json!({ "removed": swept.removed }))?;

@@ -125,7 +125,7 @@ fn walk(folder: &Path, allowed: &GlobSet, depth: usize, found: &mut Found) {
 
 fn refusal(metadata: &std::fs::Metadata, path: &Path) -> Option<Problem> {
     let refuse = |why: &str| {
-        let problem = Problem::file(&path.display().to_string(), format!("the artifact file is {why}"));
+        let problem = Problem::file(&shown(path), format!("the artifact file is {why}"));
         Some(problem.hint("write a plain file of that name"))
     };
     if path.file_name().is_none_or(|name| name.to_str().is_none()) {
@@ -226,6 +226,20 @@ pub fn suffixed(name: &str, suffix: &str) -> String {
         end -= 1;
     }
     format!("{}{suffix}{extension}", &stem[..end])
+}
+
+/// A path as messages show it: no name that a container chose starts a line of its own.
+#[must_use]
+pub fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    let escape = |c: char| {
+        if c.is_control() {
+            c.escape_default().to_string()
+        } else {
+            c.to_string()
+        }
+    };
+    text.chars().map(escape).collect()
 }
 
 /// A name as artifacts may hold it: what an upload refuses is replaced by `-`.

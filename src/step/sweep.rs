@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::stage::{AGENTIC_FOLDER, ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set};
+use super::stage::{AGENTIC_FOLDER, ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set, shown};
 use crate::config::problem::{Problem, Problems};
 
 /// The folder in a stage folder that an eval sets older results aside in.
@@ -51,7 +51,7 @@ pub fn sweep(workspace: &Path) -> Swept {
         match removed {
             Ok(()) => swept.removed.push(path),
             Err(error) => {
-                let problem = Problem::file(&path.display().to_string(), format!("it cannot be removed: {error}"));
+                let problem = Problem::file(&shown(&path), format!("it cannot be removed: {error}"));
                 swept
                     .problems
                     .push(problem.hint("a container wrote it as another user: remove it there"));

@@ -105,7 +105,7 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
                     gathered.files.push(target);
                 }
                 Err(error) => gathered.problems.push(Problem::file(
-                    &file.display().to_string(),
+                    &stage::shown(file),
                     format!("the file cannot be gathered: {error}"),
                 )),
             }
@@ -223,7 +223,7 @@ fn own_set(
                         "its results are left out: those in {} come first",
                         first.folder.display()
                     );
-                    warnings.push(Problem::file(&set.folder.display().to_string(), message));
+                    warnings.push(Problem::file(&stage::shown(&set.folder), message));
                 } else {
                     own = Some(set);
                 }
@@ -243,7 +243,7 @@ fn own_set(
 /// Whether a set's `meta_env.json` fits the job; without one there is only a warning.
 fn contradictions(set: &Set, envelope: &Envelope, request: &Request) -> Result<Option<Problem>, Problem> {
     let file = set.folder.join(meta_env::FILE);
-    let name = file.display().to_string();
+    let name = stage::shown(&file);
     if !set.found.files.contains(&file) {
         let problem = Problem::file(&name, "results without it cannot be told from another job's");
         return Ok(Some(problem));

@@ -235,3 +235,49 @@ impl MetaEnv {
 fn plain(value: &serde_json::Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(vars: &[(&str, &str)]) -> (MetaEnv, Problems) {
+        MetaEnv::of(&Job::new(
+            None,
+            vars.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())),
+        ))
+    }
+
+    #[test]
+    fn srt_slurms_names_are_bridged() {
+        let (meta, _) = of(&[
+            ("IS_MULTINODE", "true"),
+            ("PREFILL_TP", "4"),
+            ("PREFILL_DP_ATTN", "true"),
+            ("DECODE_DP_ATTN", "true"),
+            ("DECODE_DP_ATTENTION", "false"),
+            ("DECODE_NUM_WORKERS", "0"),
+        ]);
+        assert!(meta.is_multinode && meta.prefill_dp_attention && meta.dp_attention);
+        assert!(!meta.decode_dp_attention, "the job's own name comes first");
+        assert_eq!((meta.tp, meta.prefill_tp, meta.decode_num_workers), (4, 4, 0));
+    }
+
+    #[test]
+    fn it_is_written_in_spite_of_bad_variables_and_read_back() {
+        let (mut meta, problems) = of(&[("TP", "eight"), ("ISL", "8192")]);
+        assert_eq!((meta.tp, problems.0.is_empty()), (1, false));
+        let folder = tempfile::tempdir().expect("a folder");
+        for batch in [
+            None,
+            Some(Batch {
+                eval_concs: vec![2, 4],
+                completed_eval_concs: vec![4],
+                failed_eval_concs: vec![2],
+            }),
+        ] {
+            meta.batch = batch;
+            meta.write(folder.path()).expect("a file");
+            assert_eq!(MetaEnv::read(&folder.path().join(FILE)), Ok(meta.clone()));
+        }
+    }
+}

@@ -134,11 +134,8 @@ fn batch(points: &[PointReport]) -> Batch {
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Problem {
-    Problem::file(
-        &folder.display().to_string(),
-        format!("results cannot be staged: {error}"),
-    )
-    .hint("free space there, or name another folder with --stage-to")
+    Problem::file(&stage::shown(folder), format!("results cannot be staged: {error}"))
+        .hint("free space there, or name another folder with --stage-to")
 }
 
 /// Prepares the framework, waits for the server, and runs every point.
@@ -258,10 +255,14 @@ fn set_aside(stage_to: &Path, progress: &mut Progress) -> Result<(), Problem> {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         if file.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
             let moved = stage::move_into(&file, &stale, &name).map_err(failed)?;
-            progress.line(&format!("set aside {} as {}", file.display(), moved.display()));
+            progress.line(&format!(
+                "set aside {} as {}",
+                stage::shown(&file),
+                stage::shown(&moved)
+            ));
         } else {
             std::fs::remove_file(&file).map_err(failed)?;
-            progress.line(&format!("removed {}, which is no plain file", file.display()));
+            progress.line(&format!("removed {}, which is no plain file", stage::shown(&file)));
         }
     }
     Ok(())
@@ -333,5 +334,32 @@ fn all<A, B, C>(a: Result<A, Problems>, b: Result<B, Problems>, c: Result<C, Pro
             }
             Err(problems)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(vars: &[(&str, &str)]) -> Result<Vec<u64>, Problem> {
+        let job = Job::new(None, vars.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())));
+        concurrency(&Request::default(), &job)
+    }
+
+    #[test]
+    fn concurrency_comes_from_the_first_that_names_one() {
+        let bench = ("BENCH_MAX_CONCURRENCY", "4x256x16");
+        assert_eq!(of(&[("EVAL_CONC", "16 32"), bench]), Ok(vec![16, 32]));
+        assert_eq!(
+            of(&[("EVAL_CONC", ""), ("EVAL_CONCURRENT_REQUESTS", "8"), bench]),
+            Ok(vec![8])
+        );
+        assert_eq!(of(&[bench]), Ok(vec![256]));
+        assert_eq!(of(&[]), Ok(vec![64]));
+        assert_eq!(of(&[("INFMAX_WORKSPACE", "/infmax-workspace")]), Ok(vec![256]));
+        for bad in ["16 16", "0", "x", "-4"] {
+            assert!(of(&[("EVAL_CONC", bad)]).is_err(), "{bad}");
+        }
+        assert!(of(&[("BENCH_MAX_CONCURRENCY", "4xmany")]).is_err());
     }
 }
