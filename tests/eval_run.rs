@@ -253,7 +253,7 @@ fn a_server_that_hangs_is_left_at_the_deadline() {
     );
     let mut command = eval(&server, folder.path());
     command.args(["--task", "gsm8k_smoke", "--limit", "2", "--concurrency", "2"]);
-    command.args(["--point-timeout", "15", "--system-python"]);
+    command.args(["--point-timeout", "6", "--system-python"]);
     command.env("PATH", path).env("FRAMEWORK", "dynamo-atom");
     let done = run(&mut command, |_, _| {});
     assert_eq!(done.code(), Some(1), "{}", done.stderr);

@@ -150,6 +150,7 @@ impl LmEval {
             .env("PYTHONUNBUFFERED", "1")
             .env("SWEEPCTL_LM_EVAL_VERSION", VERSION)
             .env("SWEEPCTL_LM_EVAL_MARK", mark)
+            .env("SWEEPCTL_LM_EVAL_BUNDLED", self.task.is_group.to_string())
             .env("TQDM_MININTERVAL", PROGRESS_PAUSE);
         for name in ["NO_PROXY", "no_proxy"] {
             command.env(name, joined(Path::new(point.endpoint.host()), name, ","));

@@ -1,18 +1,21 @@
-"""Two fallbacks that lm-eval lacks and serving needs, put in place as its client module is imported.
+"""Two fallbacks that lm-eval lacks and serving needs, and a faster start, put in place as its modules are imported.
 
-Python imports this file by its name at every start, so it does nothing but wait for that one import. Another version
+Python imports this file by its name at every start, so it does nothing but wait for those imports. Another version
 of lm-eval ends the process: its answers would be read differently without anybody noticing.
 """
 
 import importlib.machinery
 import importlib.metadata
 import importlib.util
+import inspect
 import os
 import sys
 
-TARGET = "lm_eval.models.openai_completions"
+CLIENT = "lm_eval.models.openai_completions"
+TASKS = "lm_eval.tasks.manager"
 EXPECTED = os.environ.get("SWEEPCTL_LM_EVAL_VERSION", "")
 MARK = os.environ.get("SWEEPCTL_LM_EVAL_MARK", "")
+BUNDLED = os.environ.get("SWEEPCTL_LM_EVAL_BUNDLED", "") == "true"
 
 
 def refuse(why):
@@ -40,14 +43,34 @@ def plain_message(message):
     return message
 
 
-def adapt(module):
+def checked_version():
     version = importlib.metadata.version("lm-eval")
     if version != EXPECTED:
         refuse(f"version {version} is installed, {EXPECTED or 'none'} is expected")
+    return version
+
+
+def adapt_tasks(module):
+    """Leaves the thousands of tasks unread that lm-eval brings: reading them takes longer than many an eval."""
+    checked_version()
+    manager = getattr(module, "TaskManager", None)
+    if manager is None or "include_defaults" not in inspect.signature(manager.__init__).parameters:
+        refuse(f"{TASKS}.TaskManager takes no include_defaults")
+    init = manager.__init__
+
+    def __init__(self, *args, **kwargs):
+        kwargs.setdefault("include_defaults", BUNDLED)
+        init(self, *args, **kwargs)
+
+    manager.__init__ = __init__
+
+
+def adapt_client(module):
+    version = checked_version()
     chat = getattr(module, "LocalChatCompletion", None)
     for method in ("parse_generations", "_create_payload"):
         if not callable(getattr(chat, method, None)):
-            refuse(f"{TARGET}.LocalChatCompletion has no {method}")
+            refuse(f"{CLIENT}.LocalChatCompletion has no {method}")
     if getattr(chat, "_sweepctl", False):
         return
     parse, create = chat.parse_generations, chat._create_payload
@@ -69,14 +92,17 @@ def adapt(module):
 
 
 class Adapter:
-    """Finds the one module as usual, and adapts it once it is loaded."""
+    """Finds the modules as usual, and adapts each once it is loaded."""
+
+    adapts = {CLIENT: adapt_client, TASKS: adapt_tasks}
 
     def find_spec(self, name, path=None, target=None):
-        if name != TARGET:
+        adapt = self.adapts.get(name)
+        if adapt is None:
             return None
         spec = importlib.machinery.PathFinder.find_spec(name, path, target)
         if spec is None or spec.loader is None:
-            refuse(f"{TARGET} cannot be found")
+            refuse(f"{name} cannot be found")
         load = spec.loader.exec_module
 
         def exec_module(module):

@@ -20,6 +20,8 @@ pub struct Task {
     pub name: String,
     /// Its file, absolute.
     pub file: PathBuf,
+    /// Whether it is a group, which may name tasks that the harness brings.
+    pub is_group: bool,
 }
 
 impl Task {
@@ -52,11 +54,11 @@ impl Task {
         // lm-eval's own tag, which the loader of all configs refuses.
         source.text = source.text.replace("!function ", "");
         let source = Arc::new(source);
-        let name = crate::config::load(&source, |d, node| {
+        let (name, is_group) = crate::config::load(&source, |d, node| {
             let mut found = None;
             for (key, value) in d.entries(node, "the task") {
                 if matches!(key.text(), "task" | "group") && matches!(value.value, Value::Scalar { .. }) {
-                    found = Decoder::string(d, value, key.text());
+                    found = Decoder::string(d, value, key.text()).map(|name| (name, key.text() == "group"));
                 }
             }
             if found.is_none() {
@@ -73,7 +75,11 @@ impl Task {
                 .hint("move the task to a path without , * ? [ ]")
                 .into());
         }
-        Ok(Self { name, file: absolute })
+        Ok(Self {
+            name,
+            file: absolute,
+            is_group,
+        })
     }
 }
 
