@@ -355,7 +355,7 @@ fn python(configure: impl FnOnce(&mut Command)) -> (bool, String) {
 }
 
 #[test]
-fn another_version_of_lm_eval_is_not_run_unadapted() {
+fn lm_eval_is_adapted_and_another_version_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let patch = include_str!("../src/step/eval/sitecustomize.py");
     std::fs::write(folder.path().join("sitecustomize.py"), patch).expect("a file");
@@ -374,6 +374,19 @@ fn another_version_of_lm_eval_is_not_run_unadapted() {
     );
     let (done, said) = import(sweepctl::step::eval::lm_eval::VERSION);
     assert!(done && said.contains("loaded"), "{said}");
+    // Typed text parts become the string that every server takes.
+    let script = "
+import json, lm_eval.models.openai_completions as m
+client = m.LocalChatCompletion(base_url='http://127.0.0.1:9', model='m')
+parts = [{'type': 'text', 'text': 'a'}, {'type': 'text', 'text': 'b'}]
+payload = client._create_payload([{'role': 'user', 'type': 'text', 'content': parts}], generate=True, gen_kwargs={})
+print(json.dumps(payload['messages']))";
+    let (done, said) = python(|command| {
+        command.args(["-c", script]).env("PYTHONPATH", folder.path());
+        command.env("SWEEPCTL_LM_EVAL_VERSION", sweepctl::step::eval::lm_eval::VERSION);
+    });
+    let last = said.lines().last().unwrap_or_default();
+    assert!(done && last == r#"[{"role": "user", "content": "ab"}]"#, "{said}");
     // Python that never loads lm-eval, such as pip, is left alone.
     let (done, said) = python(|command| {
         command.args(["-c", "print('fine')"]).env("PYTHONPATH", folder.path());
