@@ -8,6 +8,7 @@ pub mod config;
 pub mod matrix;
 pub mod mock_server;
 pub mod plan_files;
+pub mod process;
 pub mod repo;
 pub mod runner;
 pub mod step;

@@ -191,17 +191,6 @@ fn unproved(path: &Path) -> Result<Vec<Envelope>, Problem> {
     Ok(envelopes)
 }
 
-/// Reads the envelope of one job.
-///
-/// # Errors
-/// A file that cannot be read or is no envelope.
-pub fn envelope(path: &Path) -> Result<Envelope, Problem> {
-    read_json(
-        path,
-        "an envelope: an object with id, name, runs-on, timeout-minutes and row",
-    )
-}
-
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path, what: &str) -> Result<T, Problem> {
     let place = path.display().to_string();
     let text = std::fs::read(path).map_err(|error| {

@@ -1,12 +1,28 @@
-//! `sweepctl eval`: what an eval job runs.
+//! `sweepctl eval`: the context of an eval, and the eval itself.
 
-use clap::Subcommand;
+use std::path::PathBuf;
+use std::time::Duration;
 
+use clap::{Args, Subcommand};
+
+use super::envelope_file;
 use super::eval_validate::Validate;
+use super::inputs::PolicyArgs;
+use super::output;
+use crate::config::problem::{Problem, Problems};
+use crate::process::Cancellation;
+use crate::runner::{self, Level, RunnerFile};
+use crate::step::eval::context::{self, Context as Lengths};
+use crate::step::eval::job::Job;
+use crate::step::eval::meta_env;
+use crate::step::eval::progress::Progress;
+use crate::step::eval::{self, Report, Request};
 
-/// The parts of an eval job.
+/// The steps of an eval.
 #[derive(Debug, Subcommand)]
 pub enum Eval {
+    Context(Context),
+    Run(Box<Run>),
     /// Judge an eval: fail unless it is whole and every score clears its threshold
     ///
     /// It fails on a score under its threshold or that is no number from 0 to 1, a task of which nothing was
@@ -17,13 +33,221 @@ pub enum Eval {
 }
 
 impl Eval {
-    /// Runs the command.
+    /// Runs the step.
     ///
     /// # Errors
-    /// Those of the part.
+    /// As the step's.
     pub fn run(&self) -> anyhow::Result<()> {
         match self {
+            Self::Context(context) => context.run(),
+            Self::Run(run) => run.run(),
             Self::Validate(validate) => validate.run(),
         }
+    }
+}
+
+/// Print how much context an eval gets, and how its server is told
+///
+/// Variables of the environment (MODEL, MODEL_PATH, FRAMEWORK, ISL, OSL, MAX_MODEL_LEN, EVAL_MAX_MODEL_LEN ...) override
+/// the envelope's row, and stand in for it without one.
+#[derive(Debug, Args)]
+pub struct Context {
+    /// The job's envelope, a JSON file [default: the environment alone]
+    #[arg(long, value_name = "FILE")]
+    envelope: Option<PathBuf>,
+    #[command(flatten)]
+    policy: PolicyArgs,
+    /// Print JSON, also on a terminal
+    #[arg(long, conflicts_with = "github_env")]
+    json: bool,
+    /// Write EVAL_MAX_MODEL_LEN to the later steps' environment, where the job's server takes a context
+    #[arg(long)]
+    github_env: bool,
+}
+
+impl Context {
+    fn run(&self) -> anyhow::Result<()> {
+        let envelope = self.envelope.as_deref().map(envelope_file::read).transpose()?;
+        let policy = self.policy.load()?;
+        let context = context::of(&Job::here(envelope.as_ref()), policy.eval_context)?;
+        for warning in &context.warnings {
+            warn(warning);
+        }
+        if self.github_env {
+            if !context.server_args.is_empty() {
+                let value = context.context.to_string();
+                runner::append(RunnerFile::Env, &[("EVAL_MAX_MODEL_LEN".to_owned(), value)])?;
+            }
+            return Ok(());
+        }
+        if output::wants_json(self.json) {
+            return output::json(&context);
+        }
+        print_lengths(&context);
+        Ok(())
+    }
+}
+
+fn print_lengths(context: &Lengths) {
+    let native = context
+        .native_max
+        .map_or_else(|| "unknown".to_owned(), |n| n.to_string());
+    println!("context        {} tokens", context.context);
+    println!("output budget  {} tokens", context.output_budget);
+    println!("native maximum {native}");
+    if context.server_args.is_empty() {
+        println!("server         keeps its recipe's context");
+    } else {
+        println!("server         {}", context.server_args.join(" "));
+    }
+}
+
+/// Run an eval against a live server, and stage what it leaves
+///
+/// Waits for the endpoint, runs the task at each concurrency, and stages results, samples and meta_env.json whatever
+/// happens; the exit code comes last. A failed eval of a job that measures throughput first (RUN_EVAL=true,
+/// EVAL_ONLY=false) is reported and exits 0. Older results in the stage folder are set aside in its folder `stale`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The server's URL, such as http://localhost:8000
+    #[arg(long, value_name = "URL")]
+    endpoint: String,
+    /// Requests at a time; several numbers with spaces between run one after another
+    /// [default: EVAL_CONC, EVAL_CONCURRENT_REQUESTS, the highest of BENCH_MAX_CONCURRENCY, 64]
+    #[arg(long, value_name = "N...", value_parser = parse_points, verbatim_doc_comment)]
+    concurrency: Option<Points>,
+    /// A task's file, or its name under configs/evals [default: the row's suite, else gsm8k]
+    #[arg(long, value_name = "FILE|NAME")]
+    task: Option<String>,
+    /// The folder that results go to
+    #[arg(long, value_name = "DIR")]
+    stage_to: PathBuf,
+    /// The number of samples; `full` or 0 is the whole split [default: EVAL_LIMIT]
+    #[arg(long, value_name = "N")]
+    limit: Option<String>,
+    /// The job's envelope, a JSON file [default: the environment alone]
+    #[arg(long, value_name = "FILE")]
+    envelope: Option<PathBuf>,
+    /// What evaluates [default: the row's framework, else lm-eval]
+    #[arg(long, value_name = "NAME")]
+    framework: Option<String>,
+    /// Install into the python3 that is there, not into an environment of its own
+    #[arg(long)]
+    system_python: bool,
+    /// Keep the raw output folders
+    #[arg(long)]
+    keep: bool,
+    /// Seconds that one concurrency may take [default: no limit but the job's]
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    point_timeout: Option<u64>,
+    /// Wait until the model answers on the chat route too, as vendors' suites need
+    #[arg(long)]
+    wait_for_chat: bool,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+/// Concurrencies as one argument.
+#[derive(Debug, Clone)]
+struct Points(Vec<u64>);
+
+fn parse_points(text: &str) -> Result<Points, String> {
+    eval::parse_concurrency(text).map(Points)
+}
+
+impl Run {
+    fn run(&self) -> anyhow::Result<()> {
+        let cancel = Cancellation::install()?;
+        // Without its envelope the job is still described by its environment, and the eval fails all the same.
+        let (envelope, unread) = match self.envelope.as_deref().map(envelope_file::read).transpose() {
+            Ok(envelope) => (envelope, None),
+            Err(problems) => (None, Some(problems)),
+        };
+        let job = Job::here(envelope.as_ref());
+        let mut report = match unread {
+            None => {
+                let mut progress = Progress::new();
+                let report = eval::run(&self.request(&job), &job, &cancel, &mut progress);
+                progress.finish();
+                report
+            }
+            Some(problems) => {
+                let (meta, _) = meta_env::MetaEnv::of(&job);
+                std::fs::create_dir_all(&self.stage_to)?;
+                meta.write(&self.stage_to)?;
+                Report {
+                    problems,
+                    ..Report::default()
+                }
+            }
+        };
+        self.say(&report)?;
+        if let Some(signal) = report.cancelled {
+            let problem = Problem::file("", format!("the eval was ended by {signal}; what was there is staged"));
+            report.problems.push(problem);
+        }
+        conclude(report, job.is_combined())
+    }
+
+    fn request(&self, job: &Job) -> Request {
+        let roots = ["GITHUB_WORKSPACE", "INFMAX_WORKSPACE"];
+        let roots = roots.iter().filter_map(|name| job.text(name)).map(PathBuf::from);
+        Request {
+            endpoint: self.endpoint.clone(),
+            concurrency: self.concurrency.clone().map(|points| points.0),
+            task: self.task.clone(),
+            roots: std::iter::once(PathBuf::from(".")).chain(roots).collect(),
+            stage_to: self.stage_to.clone(),
+            limit: self.limit.clone(),
+            framework: self.framework.clone(),
+            system_python: self.system_python,
+            keep: self.keep,
+            point_timeout: self.point_timeout.map(Duration::from_secs),
+            wait_for_chat: self.wait_for_chat,
+        }
+    }
+
+    fn say(&self, report: &Report) -> anyhow::Result<()> {
+        if output::wants_json(self.json) {
+            return output::json(&serde_json::json!({
+                "stage-to": self.stage_to,
+                "points": report.points,
+                "completed": report.problems.0.is_empty() && report.cancelled.is_none(),
+            }));
+        }
+        for point in &report.points {
+            let end = if point.completed { "completed" } else { "failed" };
+            println!("concurrency {:>5}  {end}  {:.0} s", point.concurrency, point.seconds);
+        }
+        println!("staged in {}", self.stage_to.display());
+        Ok(())
+    }
+}
+
+/// The exit code's reason. An eval after throughput decides nothing, unless the job was told to end.
+fn conclude(report: Report, is_combined: bool) -> anyhow::Result<()> {
+    let Err(problems) = report.problems.into_result() else {
+        return Ok(());
+    };
+    let decides = !is_combined || report.cancelled.is_some();
+    if runner::on_actions() {
+        let level = if decides { Level::Error } else { Level::Warning };
+        for problem in problems.0.iter().take(runner::MAX_ANNOTATIONS) {
+            runner::annotate(level, "eval", &problem.message, None);
+        }
+    }
+    if decides {
+        return Err(problems.into());
+    }
+    anstream::eprintln!("{problems}\n\nthe eval failed; the job goes on with its throughput");
+    Ok(())
+}
+
+fn warn(problem: &Problem) {
+    if runner::on_actions() {
+        runner::annotate(Level::Warning, "eval context", &problem.message, None);
+    } else {
+        anstream::eprintln!("warning: {}", Problems::from(problem.clone()));
     }
 }

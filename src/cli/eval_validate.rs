@@ -7,12 +7,11 @@ use clap::Args;
 use globset::GlobBuilder;
 use serde::Serialize;
 
-use super::inputs::CONFIGS;
-use super::{annotate, output};
+use super::inputs::{CONFIGS, both};
+use super::{annotate, envelope_file, output};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::thresholds::{BUILT_IN, Thresholds};
-use crate::plan_files;
 use crate::runner::{self, Level};
 use crate::step::results::{file, meta};
 use crate::step::validate::{self, Check, Report, Request, Silence};
@@ -83,23 +82,14 @@ impl Validate {
     }
 
     fn request(&self) -> Result<Request, Problems> {
-        let mut problems = Problems::default();
-        let mut kept = |problem: Problem| problems.push(problem);
-        let thresholds = self.thresholds();
         let expected = self.expected_concs.as_deref().map(validate::parse_concs).transpose();
-        let envelope = self.envelope.as_deref().map(plan_files::envelope).transpose();
-        let results = matching(&self.results_glob);
-        let expected_concs = expected.map_err(&mut kept).ok().flatten();
-        let envelope = envelope.map_err(&mut kept).ok().flatten();
-        let results = results.map_err(&mut kept).unwrap_or_default();
-        let thresholds = match thresholds {
-            Ok(thresholds) => thresholds,
-            Err(more) => {
-                problems.extend(more);
-                Thresholds::default()
-            }
-        };
-        problems.into_result()?;
+        let envelope = self.envelope.as_deref().map(envelope_file::read).transpose();
+        let read = both(self.thresholds(), envelope);
+        let asked = both(
+            expected.map_err(Problems::from),
+            matching(&self.results_glob).map_err(Problems::from),
+        );
+        let ((thresholds, envelope), (expected_concs, results)) = both(read, asked)?;
         let variable = |name| {
             std::env::var(name)
                 .ok()

@@ -64,6 +64,7 @@ impl Explain {
         let policy = self
             .common
             .inputs
+            .policy
             .chosen(&inputs.policies)
             .map_err(crate::config::problem::Problems::from)?;
         let configs = matching(&inputs.master, &self.config_keys)?;

@@ -161,7 +161,7 @@ impl Common {
     }
 
     fn finish(&self, rows: Vec<Row>, configs: &Configs) -> anyhow::Result<()> {
-        let policy = self.inputs.chosen(&configs.policies).map_err(Problems::from)?;
+        let policy = self.inputs.policy.chosen(&configs.policies).map_err(Problems::from)?;
         let rows = evals::apply(rows, policy, self.mode(), self.trim_conc);
         if output::wants_json(self.json) && !self.emit.emits() {
             return output::json(&rows);

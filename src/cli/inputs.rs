@@ -19,6 +19,46 @@ const MASTER_END: &str = "-master.yaml";
 /// The repository's own policy file.
 const POLICY: &str = "configs/eval-policy.yaml";
 
+/// Which eval policy is in force.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Inputs")]
+pub struct PolicyArgs {
+    /// The policy in force, instead of the policy file's active one
+    #[arg(long, value_name = "NAME")]
+    pub eval_policy: Option<String>,
+    /// The policy file [default: configs/eval-policy.yaml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    pub eval_policy_file: Option<String>,
+}
+
+impl PolicyArgs {
+    /// The policy file's text: the one named, the repository's own, or the built-in one.
+    fn source(&self) -> Result<Arc<Source>, Problem> {
+        let own = || Path::new(POLICY).exists().then_some(POLICY);
+        match self.eval_policy_file.as_deref().or_else(own) {
+            Some(name) => Source::read(Path::new(name)).map(Arc::new),
+            None => Ok(built_in_policy()),
+        }
+    }
+
+    /// The policy in force, without any other input.
+    ///
+    /// # Errors
+    /// Every problem of the policy file, and a name that is none.
+    pub fn load(&self) -> Result<EvalPolicy, Problems> {
+        let policies = EvalPolicies::load(&self.source()?)?;
+        Ok(self.chosen(&policies)?.clone())
+    }
+
+    /// The policy in force.
+    ///
+    /// # Errors
+    /// A name that is none.
+    pub fn chosen<'p>(&self, policies: &'p EvalPolicies) -> Result<&'p EvalPolicy, Problem> {
+        policies.named(self.eval_policy.as_deref()).map(|(_, policy)| policy)
+    }
+}
+
 /// Where the inputs of the matrix stand.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Inputs")]
@@ -29,12 +69,8 @@ pub struct InputArgs {
     /// The runners file
     #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
     pub runner_config: String,
-    /// The policy in force, instead of the policy file's active one
-    #[arg(long, value_name = "NAME")]
-    pub eval_policy: Option<String>,
-    /// The policy file [default: configs/eval-policy.yaml, else the built-in one]
-    #[arg(long, value_name = "FILE")]
-    pub eval_policy_file: Option<String>,
+    #[command(flatten)]
+    pub policy: PolicyArgs,
 }
 
 impl InputArgs {
@@ -68,11 +104,7 @@ impl InputArgs {
     pub fn files(&self) -> Result<Files, Problems> {
         let read = |name: &str| Source::read(Path::new(name)).map(Arc::new);
         let names = self.master_files()?;
-        let own_policy = self
-            .eval_policy_file
-            .as_deref()
-            .or_else(|| Path::new(POLICY).exists().then_some(POLICY));
-        let policies = own_policy.map_or_else(|| Ok(built_in_policy()), read);
+        let policies = self.policy.source();
         let mut sources = repo::all(
             names
                 .iter()
@@ -95,7 +127,7 @@ impl InputArgs {
             let problem = Problem::file(CONFIGS, format!("no `{CONFIGS}/*{MASTER_END}` at {}", revision.name));
             return Err(problem.hint("name --config-files").into());
         }
-        let policies = match &self.eval_policy_file {
+        let policies = match &self.policy.eval_policy_file {
             Some(name) => repo.required_file(revision, name),
             None => repo
                 .file(revision, POLICY)
@@ -109,14 +141,6 @@ impl InputArgs {
                 .chain([read(&self.runner_config), policies]),
         )?;
         Ok(Files::from_list(&mut sources))
-    }
-
-    /// The policy in force.
-    ///
-    /// # Errors
-    /// A name that is none.
-    pub fn chosen<'p>(&self, policies: &'p EvalPolicies) -> Result<&'p EvalPolicy, Problem> {
-        policies.named(self.eval_policy.as_deref()).map(|(_, policy)| policy)
     }
 }
 

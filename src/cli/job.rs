@@ -1,14 +1,12 @@
 //! `sweepctl job`: what a job's steps ask about their job.
 
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use indexmap::IndexMap;
 
-use super::output;
-use crate::config::problem::{Problem, Problems, Span, printable};
-use crate::config::source::{MAX_BYTES, Source};
+use super::{envelope_file, output};
+use crate::config::problem::printable;
 use crate::matrix::envelope::Envelope;
 use crate::runner::{self, RunnerFile};
 use crate::step::environment::{Environment, Place, eval_max_model_len};
@@ -73,7 +71,7 @@ impl Env {
     /// # Errors
     /// A file that is no envelope, settings that may not become variables, and a file that cannot be written.
     pub fn run(&self) -> anyhow::Result<()> {
-        let envelope = envelope(&self.envelope)?;
+        let envelope = envelope_file::read(&self.envelope)?;
         let environment = Environment::new(&envelope, &place(&envelope, self.runner_name.as_deref())?)?;
         if self.github_env {
             return Ok(runner::append(RunnerFile::Env, &environment.for_later_steps())?);
@@ -95,38 +93,6 @@ fn listing(environment: &Environment) -> String {
             format!("{name:width$}  {}", printable(&shown)).trim_end().to_owned() + "\n"
         })
         .collect()
-}
-
-/// Reads an envelope from a file, or from standard input for `-`.
-///
-/// # Errors
-/// A file that cannot be read, and a text that is no envelope, with its place.
-pub fn envelope(path: &Path) -> Result<Envelope, Problems> {
-    /// The name of standard input in messages.
-    const STDIN: &str = "<stdin>";
-    let source = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .take(MAX_BYTES + 1)
-            .read_to_end(&mut bytes)
-            .map_err(|error| Problem::file(STDIN, format!("standard input cannot be read: {error}")))?;
-        Source::from_bytes(STDIN, bytes)?
-    } else {
-        Source::read(path)?
-    };
-    serde_json::from_str(&source.text).map_err(|error| {
-        // The parser's message ends in its place, which the problem shows itself.
-        let said = error.to_string();
-        let what = said.rsplit_once(" at line ").map_or(said.as_str(), |(what, _)| what);
-        let span = Span {
-            line: error.line().max(1),
-            column: error.column().max(1),
-            length: 1,
-        };
-        Problem::at(&source, span, format!("this is no envelope: {what}"))
-            .hint("give it one element of a matrix, as `sweepctl shard` prints them")
-            .into()
-    })
 }
 
 /// Where this process runs a job: the runner, the checkout, and what is known of the model.

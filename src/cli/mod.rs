@@ -4,6 +4,7 @@ pub mod annotate;
 pub mod changelog;
 pub mod check;
 pub mod collect;
+pub mod envelope_file;
 pub mod eval;
 pub mod eval_validate;
 pub mod explain;
@@ -17,6 +18,8 @@ pub mod result;
 pub mod rows;
 pub mod schema;
 pub mod shard;
+pub mod sweep;
+pub mod upload;
 
 use std::process::ExitCode;
 
@@ -80,15 +83,17 @@ enum Command {
     Man(schema::Man),
     /// Serve an OpenAI-compatible API that answers eval questions without a GPU
     MockServer(mock_server::MockServer),
-    /// Run and judge an eval
-    #[command(subcommand)]
-    Eval(eval::Eval),
     /// Process the result of a throughput job
     #[command(subcommand)]
     Result(result::ResultCommand),
     /// Gather the results of all jobs
     #[command(subcommand)]
     Collect(collect::Collect),
+    /// Size and run an accuracy eval
+    #[command(subcommand)]
+    Eval(eval::Eval),
+    Upload(upload::Upload),
+    Sweep(sweep::Sweep),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -115,9 +120,11 @@ pub fn main() -> ExitCode {
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
         Command::MockServer(server) => server.run(),
-        Command::Eval(eval) => eval.run(),
         Command::Result(result) => result.run(),
         Command::Collect(collect) => collect.run(),
+        Command::Eval(eval) => eval.run(),
+        Command::Upload(upload) => upload.run(),
+        Command::Sweep(sweep) => sweep.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

@@ -149,7 +149,7 @@ impl RefArgs {
             (entries, configs.join().expect("a decoder does not panic"))
         });
         let (entries, configs) = both(entries, configs)?;
-        let policy = input_args.chosen(&configs.policies)?;
+        let policy = input_args.policy.chosen(&configs.policies)?;
         let base = || match &sides.base {
             Some(base) => {
                 let Configs { master, runners, .. } = input_args.files_at(repo, base)?.load()?;

@@ -9,7 +9,6 @@ use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::NodeKind;
 use crate::matrix::row::Row;
-use crate::plan_files;
 use crate::step::results::file;
 use crate::step::throughput::{Aggregate, Benchmark};
 
@@ -58,7 +57,7 @@ impl ResultCommand {
 
 impl Process {
     fn run(&self) -> anyhow::Result<()> {
-        let row = plan_files::envelope(&self.envelope).map_err(Problems::from)?.row;
+        let row = super::envelope_file::read(&self.envelope)?.row;
         let mut problems = Problems::default();
         let mut written = Vec::new();
         for path in self.results(&row).map_err(Problems::from)? {

@@ -2,7 +2,12 @@
 
 pub mod collect;
 pub mod environment;
+pub mod eval;
 pub mod markdown;
 pub mod results;
+pub mod stage;
+pub mod sweep;
 pub mod throughput;
+pub mod tools;
+pub mod upload;
 pub mod validate;

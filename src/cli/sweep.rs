@@ -1,0 +1,43 @@
+//! `sweepctl sweep`: a workspace without an earlier job's results.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::output;
+use crate::step::stage::shown;
+use crate::step::sweep;
+
+/// Remove what an earlier job left in the workspace
+///
+/// Runs before a job and after its uploads. It removes what an upload would gather: eval results, throughput
+/// results, server logs and GPU metrics at the workspace's top, and its folders of raw agentic and set-aside results.
+/// Links are removed, never followed.
+#[derive(Debug, Args)]
+pub struct Sweep {
+    /// The workspace
+    #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
+    workspace: PathBuf,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+impl Sweep {
+    /// Sweeps, and says what it removed.
+    ///
+    /// # Errors
+    /// Everything that could not be removed.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let swept = sweep::sweep(&self.workspace);
+        for path in &swept.removed {
+            eprintln!("removed {}", shown(path));
+        }
+        if output::wants_json(self.json) {
+            output::json(&serde_json::json!({ "removed": swept.removed }))?;
+        } else {
+            println!("{} removed from {}", swept.removed.len(), self.workspace.display());
+        }
+        Ok(swept.problems.into_result()?)
+    }
+}

@@ -1,0 +1,273 @@
+//! The one process supervisor: a child in a process group of its own, its output line by line, and an end for sure.
+//!
+//! What a child prints is not trusted: on GitHub Actions no line of it can be a workflow command, and secrets are
+//! masked. A child ends by itself, at its deadline, or because this process was told to end; in every case its whole
+//! group is gone afterwards.
+
+mod lines;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+
+pub use lines::{harmless, mask};
+
+/// How long a group may take to end once it was asked to. A cancelled step is killed 10 s after its first signal, and
+/// what is left of that is needed for what comes after the child.
+pub const GRACE: Duration = Duration::from_secs(3);
+/// How often a waiting supervisor looks at its child, its deadline and its signals.
+const TICK: Duration = Duration::from_millis(40);
+/// How long output is still read after the child's end; nothing of its group is left to write.
+const DRAIN: Duration = Duration::from_secs(1);
+/// Lines that wait between the child and its readers; a slow reader then slows the child.
+const QUEUE: usize = 1024;
+
+/// Whether this process was told to end, by SIGINT or SIGTERM.
+#[derive(Debug, Clone)]
+pub struct Cancellation(Arc<AtomicUsize>);
+
+impl Cancellation {
+    /// Takes over SIGINT and SIGTERM for the rest of the process.
+    ///
+    /// # Errors
+    /// The system refuses a signal handler.
+    pub fn install() -> io::Result<Self> {
+        let flag = Arc::new(AtomicUsize::new(0));
+        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+            let number = signal as i32;
+            let value = usize::try_from(number).unwrap_or_default();
+            signal_hook::flag::register_usize(number, Arc::clone(&flag), value)?;
+        }
+        Ok(Self(flag))
+    }
+
+    /// One that nothing cancels, for callers that leave the signals alone.
+    #[must_use]
+    pub fn never() -> Self {
+        Self(Arc::default())
+    }
+
+    /// The last signal that came.
+    #[must_use]
+    pub fn signal(&self) -> Option<Signal> {
+        let number = i32::try_from(self.0.load(Ordering::SeqCst)).ok()?;
+        Signal::try_from(number).ok()
+    }
+
+    /// Sleeps, unless it is cancelled; whether it was not.
+    #[must_use]
+    pub fn sleep(&self, time: Duration) -> bool {
+        let end = Instant::now() + time;
+        while self.signal().is_none() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return true;
+            }
+            std::thread::sleep(left.min(TICK));
+        }
+        false
+    }
+}
+
+/// How a child is watched.
+#[derive(Debug, Clone)]
+pub struct Watch {
+    /// When it is ended, counted from its start.
+    pub deadline: Option<Duration>,
+    /// Where its output is kept, masked; the file is started anew.
+    pub log: Option<PathBuf>,
+    /// What no line may show.
+    pub secrets: Vec<String>,
+    /// How long its group may take to end.
+    pub grace: Duration,
+    /// Whether lines are kept from being workflow commands.
+    pub neutralise: bool,
+}
+
+impl Default for Watch {
+    fn default() -> Self {
+        Self {
+            deadline: None,
+            log: None,
+            secrets: Vec::new(),
+            grace: GRACE,
+            neutralise: crate::runner::on_actions(),
+        }
+    }
+}
+
+/// Why a child was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stop {
+    /// Its deadline passed.
+    Deadline,
+    /// This process was told to end.
+    Cancelled(Signal),
+}
+
+/// How a child ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ending {
+    /// With an exit code.
+    Code(i32),
+    /// By a signal.
+    Signal(i32),
+}
+
+/// The end of a supervised child.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Outcome {
+    /// How it ended.
+    pub ending: Ending,
+    /// Why it was ended, where it did not end by itself.
+    pub stop: Option<Stop>,
+    /// How long it ran.
+    pub elapsed: Duration,
+}
+
+impl Outcome {
+    /// Whether it ended by itself, with code 0.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.stop.is_none() && self.ending == Ending::Code(0)
+    }
+}
+
+impl std::fmt::Display for Outcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let seconds = self.elapsed.as_secs();
+        match (self.stop, self.ending) {
+            (Some(Stop::Deadline), _) => write!(f, "was ended at its deadline, after {seconds} s"),
+            (Some(Stop::Cancelled(signal)), _) => write!(f, "was ended by {signal}, after {seconds} s"),
+            (None, Ending::Code(code)) => write!(f, "exited with code {code}"),
+            (None, Ending::Signal(number)) => match Signal::try_from(number) {
+                Ok(signal) => write!(f, "was killed by {signal}"),
+                Err(_) => write!(f, "was killed by signal {number}"),
+            },
+        }
+    }
+}
+
+/// Runs a command to its end, with every line of its standard output and error handed to `show`, in order.
+///
+/// The child gets no standard input. Carriage returns end lines too, so that progress bars are seen.
+///
+/// # Errors
+/// The command cannot be started, or its log cannot be written.
+pub fn run(
+    mut command: Command,
+    watch: &Watch,
+    cancel: &Cancellation,
+    show: &mut dyn FnMut(&str),
+) -> io::Result<Outcome> {
+    let mut log = watch.log.as_deref().map(create_log).transpose()?;
+    let (reader, writer) = io::pipe()?;
+    command
+        .stdin(Stdio::null())
+        .stdout(writer.try_clone()?)
+        .stderr(writer)
+        .process_group(0);
+    let program = command.get_program().to_string_lossy().into_owned();
+    let started = Instant::now();
+    let mut child = command
+        .spawn()
+        .map_err(|error| io::Error::new(error.kind(), format!("`{program}` cannot be started: {error}")))?;
+    // The command holds this process' ends of the pipe: without them the reader sees the end of the output.
+    drop(command);
+    let (sender, receiver) = sync_channel(QUEUE);
+    let secrets = watch.secrets.clone();
+    std::thread::spawn(move || lines::read(reader, &secrets, |line| sender.send(line).is_ok()));
+
+    let mut failed = None;
+    let mut take = |line: String| {
+        if let Some(log) = &mut log
+            && failed.is_none()
+        {
+            failed = io::Write::write_all(log, format!("{line}\n").as_bytes()).err();
+        }
+        show(&if watch.neutralise { harmless(&line) } else { line });
+    };
+    let (status, stop) = supervise(&mut child, watch, cancel, started, &receiver, &mut take)?;
+    drain(&receiver, &mut take);
+    if let Some(error) = failed {
+        let name = watch.log.as_deref().unwrap_or(Path::new("")).display().to_string();
+        return Err(io::Error::new(
+            error.kind(),
+            format!("the log `{name}` cannot be written: {error}"),
+        ));
+    }
+    let ending = match status.code() {
+        Some(code) => Ending::Code(code),
+        None => Ending::Signal(status.signal().unwrap_or_default()),
+    };
+    Ok(Outcome {
+        ending,
+        stop,
+        elapsed: started.elapsed(),
+    })
+}
+
+fn create_log(path: &Path) -> io::Result<File> {
+    File::create(path).map_err(|error| {
+        let message = format!("the log `{}` cannot be created: {error}", path.display());
+        io::Error::new(error.kind(), message)
+    })
+}
+
+/// Waits for the child, passes signals on, keeps its deadline; afterwards its group is gone.
+fn supervise(
+    child: &mut Child,
+    watch: &Watch,
+    cancel: &Cancellation,
+    started: Instant,
+    lines: &Receiver<String>,
+    take: &mut dyn FnMut(String),
+) -> io::Result<(ExitStatus, Option<Stop>)> {
+    let group = Pid::from_raw(i32::try_from(child.id()).unwrap_or_default());
+    let mut stop: Option<(Stop, Instant)> = None;
+    let status = loop {
+        match lines.recv_timeout(TICK) {
+            Ok(line) => take(line),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK),
+        }
+        if let Some(status) = child.try_wait()? {
+            break status;
+        }
+        match stop {
+            None => {
+                if let Some(signal) = cancel.signal() {
+                    let _ = killpg(group, signal);
+                    stop = Some((Stop::Cancelled(signal), Instant::now()));
+                } else if watch.deadline.is_some_and(|deadline| started.elapsed() >= deadline) {
+                    let _ = killpg(group, Signal::SIGTERM);
+                    stop = Some((Stop::Deadline, Instant::now()));
+                }
+            }
+            Some((_, since)) if since.elapsed() >= watch.grace => {
+                let _ = killpg(group, Signal::SIGKILL);
+            }
+            Some(_) => {}
+        }
+    };
+    // What the child left behind in its group would keep the pipe, and a GPU, open. None left is no error.
+    let _ = killpg(group, Signal::SIGKILL);
+    Ok((status, stop.map(|(why, _)| why)))
+}
+
+/// Hands on what the pipe still holds.
+fn drain(lines: &Receiver<String>, take: &mut dyn FnMut(String)) {
+    let end = Instant::now() + DRAIN;
+    while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        take(line);
+    }
+}

@@ -1,0 +1,196 @@
+//! The server under test: whether it is ready, and which model it serves.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use ureq::Agent;
+use ureq::http::Uri;
+
+use crate::config::problem::Problem;
+use crate::process::Cancellation;
+
+/// How long a server may take until it is ready, unless EVAL_ENDPOINT_READY_TIMEOUT_SECONDS says otherwise.
+pub const READY_TIMEOUT: Duration = Duration::from_secs(900);
+/// How long one probe may take; a cancelled step has no time for more.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long one token may take. A cancelled step waits for no longer; a cold server gets another probe.
+const CHAT_TIMEOUT: Duration = Duration::from_secs(4);
+/// The pause between probes.
+const PAUSE: Duration = Duration::from_millis(500);
+/// The largest answer that is read, in bytes.
+const MAX_BODY: u64 = 1 << 20;
+
+/// An OpenAI-compatible server.
+#[derive(Debug, Clone)]
+pub struct Endpoint {
+    base: String,
+    host: String,
+    agent: Agent,
+    key: Option<String>,
+}
+
+impl Endpoint {
+    /// The server at a URL such as `http://localhost:8000`; a trailing `/` or `/v1` is left out.
+    ///
+    /// `key` is sent as a bearer token. No proxy is asked: the server is the job's own.
+    ///
+    /// # Errors
+    /// A text that is no such URL, or one that carries credentials: results repeat it.
+    pub fn parse(url: &str, key: Option<&str>) -> Result<Self, Problem> {
+        let refused = |why: &str| {
+            Problem::file("", format!("`{url}` is no endpoint: {why}")).hint("write it as http://HOST:PORT")
+        };
+        let uri: Uri = url.trim().parse().map_err(|_| refused("it is no URL"))?;
+        if !matches!(uri.scheme_str(), Some("http" | "https")) {
+            return Err(refused("it starts with neither http:// nor https://"));
+        }
+        let host = uri
+            .host()
+            .filter(|host| !host.is_empty())
+            .ok_or_else(|| refused("it names no host"))?;
+        if uri
+            .authority()
+            .is_some_and(|authority| authority.as_str().contains('@'))
+        {
+            return Err(refused(
+                "it carries credentials, which the results would show; set OPENAI_API_KEY",
+            ));
+        }
+        if uri.query().is_some() || url.contains([',', '=', '\'', '"']) {
+            return Err(refused("it holds more than a host, a port and a path"));
+        }
+        let base = url.trim().trim_end_matches('/');
+        let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/');
+        let config = Agent::config_builder()
+            .timeout_global(Some(PROBE_TIMEOUT))
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .proxy(None)
+            .build();
+        Ok(Self {
+            base: base.to_owned(),
+            host: host.to_owned(),
+            agent: config.into(),
+            key: key.map(str::to_owned),
+        })
+    }
+
+    /// The URL of chat completions.
+    #[must_use]
+    pub fn chat_url(&self) -> String {
+        format!("{}/v1/chat/completions", self.base)
+    }
+
+    /// The host's name or address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Waits until `/health` or `/v1/models` answers with success, within a deadline.
+    ///
+    /// # Errors
+    /// It does not, with the last answers; or the wait was cancelled.
+    pub fn wait(&self, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+        self.wait_for(deadline, cancel, "not ready", || {
+            self.get("/health").map(drop).or_else(|health| {
+                self.get("/v1/models")
+                    .map(drop)
+                    .map_err(|models| format!("{health}; {models}"))
+            })
+        })
+    }
+
+    /// Waits until a model answers on the chat route, which says more than a healthy frontend does.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn wait_for_chat(&self, model: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+        let hello = json!({
+            "model": model,
+            "messages": [{"role": "user", "content": "Hello"}],
+            "max_tokens": 1,
+        });
+        let what = format!("not serving `{model}` on its chat route");
+        self.wait_for(deadline, cancel, &what, || self.post("/v1/chat/completions", &hello))
+    }
+
+    /// The only model that `/v1/models` lists.
+    ///
+    /// # Errors
+    /// It lists none or several, or cannot be asked.
+    pub fn only_model(&self) -> Result<String, Problem> {
+        let failed = |why: String| {
+            Problem::file("", format!("the served model is unknown: {why}")).hint("set MODEL_NAME to the served model")
+        };
+        let body = self.get("/v1/models").map_err(failed)?;
+        let list: Value =
+            serde_json::from_str(&body).map_err(|error| failed(format!("/v1/models is no JSON: {error}")))?;
+        let models: Vec<&str> = list["data"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|model| model["id"].as_str())
+            .collect();
+        match models[..] {
+            [model] => Ok(model.to_owned()),
+            [] => Err(failed("/v1/models lists none".to_owned())),
+            _ => Err(failed(format!("/v1/models lists {}", models.join(", ")))),
+        }
+    }
+
+    fn wait_for(
+        &self,
+        deadline: Duration,
+        cancel: &Cancellation,
+        what: &str,
+        mut probe: impl FnMut() -> Result<(), String>,
+    ) -> Result<(), Problem> {
+        let started = Instant::now();
+        loop {
+            let Err(last) = probe() else { return Ok(()) };
+            if started.elapsed() + PAUSE >= deadline {
+                let seconds = deadline.as_secs_f64();
+                let message = format!("{} is {what} after {seconds} s: {last}", self.base);
+                return Err(Problem::file("", message).hint(
+                    "look at the server's log; a slow start gets more time by EVAL_ENDPOINT_READY_TIMEOUT_SECONDS",
+                ));
+            }
+            if !cancel.sleep(PAUSE) {
+                let message = format!("the wait for {} was cancelled: {last}", self.base);
+                return Err(Problem::file("", message));
+            }
+        }
+    }
+
+    fn get(&self, path: &str) -> Result<String, String> {
+        let request = self.agent.get(format!("{}{path}", self.base));
+        let request = match &self.key {
+            Some(key) => request.header("Authorization", format!("Bearer {key}")),
+            None => request,
+        };
+        answer(path, request.call())
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<(), String> {
+        let request = self.agent.post(format!("{}{path}", self.base));
+        let request = match &self.key {
+            Some(key) => request.header("Authorization", format!("Bearer {key}")),
+            None => request,
+        };
+        let request = request.config().timeout_global(Some(CHAT_TIMEOUT)).build();
+        let sent = request
+            .header("Content-Type", "application/json")
+            .send(body.to_string());
+        answer(path, sent).map(drop)
+    }
+}
+
+fn answer(path: &str, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, String> {
+    let mut response = response.map_err(|error| format!("{path}: {error}"))?;
+    if !response.status().is_success() {
+        return Err(format!("{path}: {}", response.status()));
+    }
+    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_string();
+    body.map_err(|error| format!("{path}: {error}"))
+}

@@ -1,0 +1,98 @@
+//! Eval tasks: files in lm-eval's format.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::config::decode::Decoder;
+use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::source::Source;
+use crate::config::tree::Value;
+
+/// The folder of tasks, from a repository's root.
+pub const FOLDER: &str = "configs/evals";
+/// The task of jobs that name none.
+pub const DEFAULT: &str = "gsm8k";
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Task {
+    /// Its name in results, and the key of its threshold.
+    pub name: String,
+    /// Its file, absolute.
+    pub file: PathBuf,
+    /// Whether it is a group, which may name tasks that the harness brings.
+    pub is_group: bool,
+}
+
+impl Task {
+    /// The task of a file, or the one of a name under `configs/evals` of one of `roots`.
+    ///
+    /// # Errors
+    /// A name that is none (with the nearest), and a file that cannot be read or names no task.
+    pub fn find(name: &str, roots: &[PathBuf]) -> Result<Self, Problems> {
+        let looks_like_file = name.contains('/') || [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+        if looks_like_file {
+            return Self::read(Path::new(name));
+        }
+        let files = roots.iter().map(|root| root.join(FOLDER).join(format!("{name}.yaml")));
+        if let Some(file) = files.into_iter().find(|file| file.is_file()) {
+            return Self::read(&file);
+        }
+        let known = known(roots);
+        let message = format!("no eval task is named `{name}`");
+        let hint = if known.is_empty() {
+            format!("there is no `{FOLDER}` here: run from the repository's root, or name the task's file")
+        } else {
+            nearest(name, known.iter().map(String::as_str))
+        };
+        Err(Problem::file("", message).hint(hint).into())
+    }
+
+    /// Of the file only the results' name for the task is read here; the rest is lm-eval's.
+    fn read(file: &Path) -> Result<Self, Problems> {
+        let mut source = Source::read(file)?;
+        // lm-eval's own tag, which the loader of all configs refuses.
+        source.text = source.text.replace("!function ", "");
+        let source = Arc::new(source);
+        let (name, is_group) = crate::config::load(&source, |d, node| {
+            let mut found = None;
+            for (key, value) in d.entries(node, "the task") {
+                if matches!(key.text(), "task" | "group") && matches!(value.value, Value::Scalar { .. }) {
+                    found = Decoder::string(d, value, key.text()).map(|name| (name, key.text() == "group"));
+                }
+            }
+            if found.is_none() {
+                d.report(node.span, "the file names no task", "add `task: NAME` at its top level");
+            }
+            found
+        })?;
+        let absolute = std::fs::canonicalize(file)
+            .map_err(|error| Problem::file(&source.name, format!("the task's folder cannot be read: {error}")))?;
+        // lm-eval takes these for a list of tasks, or for a pattern.
+        if absolute.to_string_lossy().contains([',', '*', '?', '[', ']']) {
+            let message = format!("lm-eval cannot read a path such as `{}`", absolute.display());
+            return Err(Problem::file(&source.name, message)
+                .hint("move the task to a path without , * ? [ ]")
+                .into());
+        }
+        Ok(Self {
+            name,
+            file: absolute,
+            is_group,
+        })
+    }
+}
+
+/// The names of the tasks under some roots.
+fn known(roots: &[PathBuf]) -> Vec<String> {
+    let mut names: Vec<String> = roots
+        .iter()
+        .filter_map(|root| std::fs::read_dir(root.join(FOLDER)).ok())
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter_map(|name| Some(name.strip_suffix(".yaml")?.to_owned()))
+        .collect();
+    names.sort();
+    names.dedup();
+    names
+}

@@ -1,0 +1,63 @@
+//! Clearing a workspace of what an earlier job left, so that nothing of it is uploaded for this one.
+
+use std::path::{Path, PathBuf};
+
+use super::stage::{AGENTIC_FOLDER, ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set, shown};
+use crate::config::problem::{Problem, Problems};
+
+/// The folder in a stage folder that an eval sets older results aside in.
+pub const STALE_FOLDER: &str = "stale";
+
+/// What was cleared, and what could not be.
+#[derive(Debug, Default)]
+pub struct Swept {
+    /// What was removed, sorted.
+    pub removed: Vec<PathBuf>,
+    /// What stands in the way.
+    pub problems: Problems,
+}
+
+/// Removes from a workspace every file that an upload would gather there, and the folders of raw results. Links are
+/// removed, never followed; everything else stays.
+#[must_use]
+pub fn sweep(workspace: &Path) -> Swept {
+    let mut swept = Swept::default();
+    let globs: Vec<&str> = [&EVAL[..], &ANY_RESULT, &SERVER_LOGS, &GPU_METRICS].concat();
+    let listed = set(&globs);
+    let entries = match std::fs::read_dir(workspace) {
+        Ok(entries) => entries,
+        Err(error) => {
+            let name = workspace.display().to_string();
+            let problem = Problem::file(&name, format!("the workspace cannot be read: {error}"));
+            swept.problems.push(problem.hint("name the workspace with --workspace"));
+            return swept;
+        }
+    };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Ok(kind) = entry.file_type() else { continue };
+        let removed = if name == AGENTIC_FOLDER || name == STALE_FOLDER {
+            // Of a link only the link goes: the standard library does not follow it.
+            if kind.is_dir() {
+                std::fs::remove_dir_all(&path)
+            } else {
+                std::fs::remove_file(&path)
+            }
+        } else if listed.is_match(&name) && !kind.is_dir() {
+            std::fs::remove_file(&path)
+        } else {
+            continue;
+        };
+        match removed {
+            Ok(()) => swept.removed.push(path),
+            Err(error) => {
+                let problem = Problem::file(&shown(&path), format!("it cannot be removed: {error}"));
+                swept
+                    .problems
+                    .push(problem.hint("a container wrote it as another user: remove it there"));
+            }
+        }
+    }
+    swept.removed.sort();
+    swept
+}

@@ -1,0 +1,242 @@
+//! Python tools, each in a virtual environment of its own, installed once.
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use sha2::{Digest, Sha256};
+
+use crate::config::problem::Problem;
+use crate::matrix::fingerprint::hex;
+use crate::process::{self, Cancellation, Watch};
+
+/// The file that says that an environment is whole; it holds what was installed.
+const MARKER: &str = "sweepctl-complete";
+/// How often a waiting process looks whether another one has finished installing.
+const LOCK_PAUSE: Duration = Duration::from_millis(200);
+
+/// The folder of tools: SWEEPCTL_TOOLS, else `sweepctl/tools` in the user's cache.
+///
+/// # Errors
+/// No SWEEPCTL_TOOLS and no home.
+pub fn folder() -> Result<PathBuf, Problem> {
+    let var = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
+    var("SWEEPCTL_TOOLS")
+        .or_else(|| Some(cache()?.join("sweepctl/tools")))
+        .ok_or_else(|| {
+            Problem::file("", "there is no folder for tools: HOME is not set").hint("set SWEEPCTL_TOOLS to a folder")
+        })
+}
+
+/// Runs one step of an installation and shows what it prints.
+pub struct Installer<'a> {
+    /// What ends it early.
+    pub cancel: &'a Cancellation,
+    /// Where its output goes.
+    pub show: &'a mut dyn FnMut(&str),
+}
+
+/// A tool's virtual environment.
+///
+/// A virtual environment cannot be moved, so it is built in place: a lock keeps others away, and a marker written
+/// last says that it is whole. An interrupted build has no marker and is done anew.
+#[derive(Debug, Clone)]
+pub struct Venv {
+    folder: PathBuf,
+    requirements: Vec<String>,
+}
+
+impl Venv {
+    /// The environment of a tool under a folder of tools. `requirements` are pinned, such as `lm-eval[api]==0.4.13`;
+    /// the name holds the version, so that versions stand side by side. So do the Pythons of different containers
+    /// that share a cache.
+    ///
+    /// # Errors
+    /// No `python3` that runs.
+    pub fn new(tools: &Path, name: &str, requirements: &[&str]) -> Result<Self, Problem> {
+        let script = "import platform, sys; print(sys.implementation.cache_tag, platform.machine(), sys.base_prefix)";
+        let output = Command::new("python3").args(["-c", script]).output();
+        let about = match output {
+            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+            Ok(output) => return Err(no_python(&String::from_utf8_lossy(&output.stderr))),
+            Err(error) => return Err(no_python(&error.to_string())),
+        };
+        let tag = about.split(' ').take(2).collect::<Vec<_>>().join("-");
+        let digest = &hex(&Sha256::digest(about.as_bytes()))[..8];
+        Ok(Self {
+            folder: tools.join(format!("{name}-{tag}-{digest}")),
+            requirements: requirements.iter().map(|r| (*r).to_owned()).collect(),
+        })
+    }
+
+    /// Its interpreter.
+    #[must_use]
+    pub fn python(&self) -> PathBuf {
+        self.folder.join("bin/python")
+    }
+
+    /// A program that it installs.
+    #[must_use]
+    pub fn program(&self, name: &str) -> PathBuf {
+        self.folder.join("bin").join(name)
+    }
+
+    /// Installs it, unless it is whole. Of several processes one installs and the others wait.
+    ///
+    /// # Errors
+    /// A folder that cannot be written, a failed installation (with its last lines), or a cancelled one.
+    pub fn ensure(&self, installer: &mut Installer<'_>) -> Result<(), Problem> {
+        if self.is_whole() {
+            return Ok(());
+        }
+        let failed = |error: std::io::Error| {
+            Problem::file(
+                &self.folder.display().to_string(),
+                format!("the tool cannot be installed: {error}"),
+            )
+            .hint("set SWEEPCTL_TOOLS to a folder that can be written")
+        };
+        let parent = self.folder.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(parent).map_err(failed)?;
+        let lock = File::create(format!("{}.lock", self.folder.display())).map_err(failed)?;
+        let mut said = false;
+        loop {
+            match lock.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::Error(error)) => return Err(failed(error)),
+                Err(TryLockError::WouldBlock) => {}
+            }
+            if !said {
+                (installer.show)("another process installs this tool; waiting for it");
+                said = true;
+            }
+            if !installer.cancel.sleep(LOCK_PAUSE) {
+                return Err(Problem::file("", "the wait for another installation was cancelled"));
+            }
+        }
+        if self.is_whole() {
+            return Ok(());
+        }
+        if self.folder.exists() {
+            std::fs::remove_dir_all(&self.folder).map_err(failed)?;
+        }
+        self.install(installer)?;
+        std::fs::write(self.folder.join(MARKER), self.marker()).map_err(failed)
+    }
+
+    fn is_whole(&self) -> bool {
+        std::fs::read_to_string(self.folder.join(MARKER)).is_ok_and(|text| text == self.marker())
+            && self.python().exists()
+    }
+
+    fn marker(&self) -> String {
+        self.requirements.join("\n") + "\n"
+    }
+
+    fn install(&self, installer: &mut Installer<'_>) -> Result<(), Problem> {
+        let python = self.python();
+        if has_uv() {
+            let mut venv = Command::new("uv");
+            venv.args(["--no-config", "venv", "--quiet", "--python", "python3"])
+                .arg(&self.folder);
+            step(venv, installer)?;
+            let mut pip = Command::new("uv");
+            // Children write no bytecode: without it here each of them would compile everything anew.
+            pip.args([
+                "--no-config",
+                "pip",
+                "install",
+                "--quiet",
+                "--compile-bytecode",
+                "--python",
+            ])
+            .arg(&python);
+            pip.args(&self.requirements);
+            return step(pip, installer);
+        }
+        let mut venv = Command::new("python3");
+        venv.args(["-m", "venv"]).arg(&self.folder);
+        step(venv, installer).map_err(|problem| problem.hint("install uv, or Debian's python3-venv"))?;
+        let mut pip = Command::new(python);
+        pip.args(["-m", "pip", "install", "--quiet"]).args(&self.requirements);
+        step(pip, installer)
+    }
+}
+
+/// Installs requirements into the `python3` that is there, as in a container whose engine the tool has to see.
+///
+/// # Errors
+/// A failed installation, with its last lines.
+pub fn install_into_system(requirements: &[&str], installer: &mut Installer<'_>) -> Result<(), Problem> {
+    let mut command = if has_uv() {
+        let mut uv = Command::new("uv");
+        uv.args(["--no-config", "pip", "install", "--quiet", "--system"]);
+        uv
+    } else {
+        pip(&["install", "--quiet"])
+    };
+    command.args(requirements);
+    step(command, installer)
+}
+
+/// Uninstalls a package from the `python3` that is there; one that is not installed is no error.
+///
+/// # Errors
+/// pip fails, with its last lines.
+pub fn uninstall_from_system(package: &str, installer: &mut Installer<'_>) -> Result<(), Problem> {
+    let mut command = pip(&["uninstall", "--yes"]);
+    command.arg(package);
+    step(command, installer)
+}
+
+fn pip(args: &[&str]) -> Command {
+    let mut command = Command::new("python3");
+    command.args(["-m", "pip"]).args(args);
+    command
+}
+
+fn has_uv() -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join("uv").is_file())
+}
+
+fn no_python(why: &str) -> Problem {
+    Problem::file("", format!("`python3` does not run: {}", why.trim())).hint("install Python 3.10 or newer")
+}
+
+/// Runs a command; its output is shown, and the end of it is in the error.
+fn step(mut command: Command, installer: &mut Installer<'_>) -> Result<(), Problem> {
+    /// Lines of the output that an error repeats.
+    const SHOWN: usize = 12;
+    command
+        .env("PIP_DISABLE_PIP_VERSION_CHECK", "1")
+        .env("PIP_NO_INPUT", "1")
+        .env("PIP_ROOT_USER_ACTION", "ignore")
+        // Containers mark their own Python as managed by the distribution, and are thrown away afterwards.
+        .env("PIP_BREAK_SYSTEM_PACKAGES", "1")
+        .env("UV_BREAK_SYSTEM_PACKAGES", "1");
+    let text = format!("{command:?}");
+    let mut last: Vec<String> = Vec::new();
+    let outcome = process::run(command, &Watch::default(), installer.cancel, &mut |line| {
+        if last.len() == SHOWN {
+            last.remove(0);
+        }
+        last.push(line.to_owned());
+        (installer.show)(line);
+    })
+    .map_err(|error| Problem::file("", error.to_string()))?;
+    if outcome.is_success() {
+        return Ok(());
+    }
+    let shown = last.join("\n  ");
+    Err(
+        Problem::file("", format!("an installation {outcome}: {text}\n  {shown}"))
+            .hint("check that the package index can be reached from here"),
+    )
+}
