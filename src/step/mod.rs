@@ -3,6 +3,7 @@
 pub mod collect;
 pub mod environment;
 pub mod eval;
+pub mod launch;
 pub mod markdown;
 pub mod results;
 pub mod stage;

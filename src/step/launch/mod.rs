@@ -1,0 +1,3 @@
+//! Launch: an envelope becomes a running server and a measured result, on the backend of the runner's cluster.
+
+pub mod backend;
