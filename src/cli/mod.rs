@@ -1,7 +1,9 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod check;
+pub mod decide;
 pub mod explain;
+pub mod gate;
 pub mod generate;
 pub mod inputs;
 pub mod mock_server;
@@ -10,6 +12,7 @@ pub mod plan;
 pub mod rows;
 pub mod schema;
 pub mod shard;
+pub mod verdict;
 
 use std::process::ExitCode;
 
@@ -57,6 +60,12 @@ enum Command {
     Explain(explain::Explain),
     /// Print one shard of an emitted plan
     Shard(shard::Shard),
+    /// Say whether an event starts a sweep, of what and how, and why
+    Decide(decide::Decide),
+    /// Say whether a job behind optional ones runs
+    Gate(gate::GateArgs),
+    /// Fail unless everything that was planned ran
+    Verdict(verdict::VerdictArgs),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -86,6 +95,9 @@ pub fn main() -> ExitCode {
         Command::Generate(generate) => generate.run(),
         Command::Explain(explain) => explain.run(),
         Command::Shard(shard) => shard.run(),
+        Command::Decide(decide) => decide.run(),
+        Command::Gate(gate) => gate.run(),
+        Command::Verdict(verdict) => verdict.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
