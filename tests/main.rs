@@ -2,5 +2,6 @@
 
 mod cli;
 mod corpus;
+mod decisions;
 mod mock_server;
 mod support;

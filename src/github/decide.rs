@@ -279,9 +279,10 @@ fn no_primary(pull: &PullRequest, carried: &Carried<'_>, labels: &Labels) -> Str
 }
 
 fn is_marked(facts: &Facts, labels: &Labels) -> bool {
-    // An empty marker would stand in every message.
-    let marker = &labels.skip_marker;
-    !marker.is_empty() && facts.head_message.as_ref().is_some_and(|text| text.contains(marker))
+    facts
+        .head_message
+        .as_ref()
+        .is_some_and(|message| message.contains(&labels.skip_marker))
 }
 
 /// The labels of a pull request that mean something here.
