@@ -12,6 +12,7 @@ use crate::config::source::Source;
 use crate::github::decide::{self, Decision};
 use crate::github::event::Event;
 use crate::github::facts::{self, Missing};
+use crate::github::text;
 use crate::repo::Repo;
 use crate::runner::{self, RunnerFile};
 
@@ -31,7 +32,7 @@ in the clone is an error: check out with `fetch-depth: 0`. At a desk it is said,
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Decide {
-    /// The event's payload [default: the file that GITHUB_EVENT_PATH names]
+    /// The event's payload; `-` reads standard input [default: the file that GITHUB_EVENT_PATH names]
     #[arg(long, value_name = "FILE")]
     event: Option<PathBuf>,
     /// The event's name, such as `push` [default: GITHUB_EVENT_NAME, else what the payload looks like]
@@ -65,8 +66,8 @@ impl Decide {
             Missing::Note
         };
         let facts = facts::gather(&event, || Repo::open(Path::new(".")), missing)?;
-        if let Some(note) = &facts.note {
-            anstream::eprintln!("note: {}", crate::config::problem::printable(note));
+        for assumption in &facts.assumed {
+            anstream::eprintln!("note: {}", text::one_line(assumption));
         }
         let decision = decide::decide(&event, &facts, &labels).map_err(Problems::from)?;
         if self.github_output {
@@ -89,7 +90,7 @@ impl Decide {
             let problem = Problem::file("", "there is no event: GITHUB_EVENT_PATH is not set");
             return Err(problem.hint("name the file of a payload with --event").into());
         };
-        let payload = Source::read(&path)?;
+        let payload = text::read(&path)?;
         let name = self.event_name.clone().or_else(|| variable("GITHUB_EVENT_NAME"));
         let mut event = Event::parse(name.as_deref(), &payload.text, &payload.name)?;
         if let (Event::Push(push), Some(asked)) = (&mut event, &self.r#ref) {
@@ -122,6 +123,6 @@ fn shown(decision: &Decision) -> String {
         .filter(|(name, value)| !matches!(name.as_str(), "reason") && !matches!(value.as_str(), "" | "false"))
         .map(|(name, value)| vec![name, value])
         .collect();
-    let sentence = crate::config::problem::printable(&decision.sentence());
+    let sentence = text::one_line(&decision.sentence());
     format!("{sentence}\n\n{}", output::table(&["output", "value"], &rows))
 }

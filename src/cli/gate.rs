@@ -1,15 +1,14 @@
 //! `sweepctl gate`: whether a job behind optional ones runs.
 
-use std::io::Read;
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::output;
 use crate::config::problem::{Problem, Problems};
-use crate::config::source::{MAX_BYTES, Source};
 use crate::github::gate::{self, For};
 use crate::github::needs::Needs;
+use crate::github::text;
 use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
@@ -63,23 +62,9 @@ impl NeedsArgs {
     /// # Errors
     /// A file that cannot be read or holds something else.
     pub fn read(&self) -> Result<Needs, Problem> {
-        let source = match self.needs.as_os_str() == "-" {
-            true => stdin()?,
-            false => Source::read(&self.needs)?,
-        };
+        let source = text::read(&self.needs)?;
         Needs::parse(&source.text, &source.name)
     }
-}
-
-fn stdin() -> Result<Source, Problem> {
-    let name = "<stdin>";
-    let mut bytes = Vec::new();
-    std::io::stdin()
-        .lock()
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| Problem::file(name, format!("standard input cannot be read: {error}")))?;
-    Source::from_bytes(name, bytes)
 }
 
 impl GateArgs {

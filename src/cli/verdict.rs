@@ -8,6 +8,7 @@ use super::gate::NeedsArgs;
 use super::output;
 use crate::config::problem::{Problems, printable};
 use crate::github::account::Accounts;
+use crate::github::text;
 use crate::github::verdict::{self, Course, Planned, Verdict};
 use crate::plan_files;
 use crate::runner;
@@ -89,7 +90,7 @@ fn rows(verdict: &Verdict) -> Vec<Vec<String>> {
 }
 
 fn shown(verdict: &Verdict) -> String {
-    let sentence = printable(&verdict.reason);
+    let sentence = text::one_line(&verdict.reason);
     match verdict.buckets.is_empty() {
         true => format!("{sentence}\n"),
         false => format!("{sentence}\n\n{}", output::table(&HEAD, &rows(verdict))),

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
+use super::text;
 use crate::config::problem::{Problem, Problems};
-use crate::config::source::Source;
 
 /// How deep accounts lie below their folder: an artifact each, with a folder of its own.
 const MAX_DEPTH: usize = 4;
@@ -57,7 +57,7 @@ impl Accounts {
         let mut accounts = Self::default();
         let mut found = false;
         for path in files {
-            let read = Source::read(&path).and_then(|source| {
+            let read = text::read(&path).and_then(|source| {
                 let value: serde_json::Value = serde_json::from_str(&source.text)
                     .map_err(|error| Problem::file(&source.name, format!("`{}` is no JSON: {error}", source.name)))?;
                 if !value.get("jobs").is_some_and(serde_json::Value::is_array) {
@@ -90,7 +90,8 @@ impl Accounts {
     fn add(&mut self, outcome: Outcome) {
         let worse = |known: &Outcome| known.state >= outcome.state;
         if outcome.state != State::Superseded && !self.0.get(&outcome.id).is_some_and(worse) {
-            self.0.insert(outcome.id.clone(), outcome);
+            let reason = text::one_line(&outcome.reason);
+            self.0.insert(outcome.id.clone(), Outcome { reason, ..outcome });
         }
     }
 

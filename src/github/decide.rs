@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::event::{Action, Event, Inputs, PullRequest, Push};
-use super::{code, listed};
+use super::text::{code, listed};
 use crate::config::labels::{Effect, Labels, Modifier, Primary};
 use crate::config::problem::Problem;
 
@@ -19,8 +19,8 @@ pub struct Facts {
     pub base: String,
     /// The head commit; empty where the decision needs none.
     pub head: String,
-    /// What could not be looked up, and what is assumed instead.
-    pub note: Option<String>,
+    /// What could not be looked up, each with what is assumed instead.
+    pub assumed: Vec<String>,
 }
 
 /// What is decided about an event. Field names, with `_`, are those of the outputs.

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Deserializer};
 
-use super::code;
+use super::text::code;
 use crate::config::problem::{Problem, nearest};
 
 /// The branch that merges go to where a payload does not name it.

@@ -3,7 +3,7 @@
 use super::decide::Facts;
 use super::event::{Event, Hash, PullRequest, Push};
 use crate::config::problem::{Problem, Problems};
-use crate::repo::{self, Repo};
+use crate::repo::Repo;
 
 /// What to do about commits that are not in this clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,100 +23,113 @@ pub fn gather(
     open: impl FnOnce() -> Result<Repo, Problem>,
     missing: Missing,
 ) -> Result<Facts, Problems> {
-    let asked = match event {
-        Event::PullRequest(pull) if pull.open => Asked::PullRequest(pull),
-        Event::Push(push) if push.is_to_default_branch() => match &push.after {
-            Some(after) => Asked::Push(push, after),
-            None => return Ok(Facts::default()),
-        },
-        _ => return Ok(Facts::default()),
+    let Some(asked) = Asked::by(event) else {
+        return Ok(Facts::default());
     };
-    let found = open().map_err(Problems::from).and_then(|repo| asked.look_up(&repo));
-    match (found, missing) {
-        (Ok(facts), _) => Ok(facts),
-        (Err(problems), Missing::Refuse) => Err(problems),
-        (Err(problems), Missing::Note) => Ok(asked.from_event(&problems)),
+    let (message, base) = match &open() {
+        Ok(repo) => (asked.message(repo), asked.base(repo)),
+        Err(problem) => (Err(problem.clone()), Err(problem.clone())),
+    };
+    let mut assumed = Vec::new();
+    let mut problems = Problems::default();
+    let mut or = |problem: Problem, instead: &str| {
+        assumed.push(format!("{}: {instead}", problem.message));
+        problems.push(problem);
+    };
+    let head_message = message.unwrap_or_else(|problem| {
+        or(problem, "no skip marker is assumed");
+        None
+    });
+    let base = base.unwrap_or_else(|problem| {
+        let (base, instead) = asked.base_of_the_event();
+        or(problem, instead);
+        base
+    });
+    if missing == Missing::Refuse {
+        problems.into_result()?;
     }
+    Ok(Facts {
+        head_message,
+        base,
+        head: asked.head().as_str().to_owned(),
+        assumed,
+    })
 }
 
 /// The commits that a decision needs.
 enum Asked<'e> {
     PullRequest(&'e PullRequest),
+    /// A push with the commit that it brought.
     Push(&'e Push, &'e Hash),
 }
 
-impl Asked<'_> {
-    fn look_up(&self, repo: &Repo) -> Result<Facts, Problems> {
+impl<'e> Asked<'e> {
+    fn by(event: &'e Event) -> Option<Self> {
+        match event {
+            Event::PullRequest(pull) if pull.open => Some(Self::PullRequest(pull)),
+            Event::Push(push) if push.is_to_default_branch() => Some(Self::Push(push, push.after.as_ref()?)),
+            _ => None,
+        }
+    }
+
+    fn head(&self) -> &'e Hash {
         match self {
-            Self::PullRequest(pull) => pull_request(pull, repo),
-            Self::Push(push, after) => pushed(push, after, repo),
+            Self::PullRequest(pull) => &pull.head,
+            Self::Push(_, after) => after,
         }
     }
 
-    /// What the event alone says.
-    fn from_event(&self, problems: &Problems) -> Facts {
-        let (base, head, guess) = match self {
+    /// The head's message, where it is asked: pushes ignore it.
+    fn message(&self, repo: &Repo) -> Result<Option<String>, Problem> {
+        match self {
+            Self::PullRequest(pull) => repo.message(&repo.revision(pull.head.as_str())?).map(Some),
+            Self::Push(..) => Ok(None),
+        }
+    }
+
+    /// The commit that the head is compared with; empty for a first commit.
+    fn base(&self, repo: &Repo) -> Result<String, Problem> {
+        let head = repo.revision(self.head().as_str())?;
+        match self {
+            Self::PullRequest(pull) => {
+                let base = repo.revision(pull.base.as_str())?;
+                Ok(repo.merge_base(&base, &head)?.hash())
+            }
+            Self::Push(push, _) => match &push.before {
+                Some(before) => match repo.revision(before.as_str()) {
+                    Ok(base) => Ok(base.hash()),
+                    Err(_) if push.forced => Err(thrown_away(before)),
+                    Err(problem) => Err(problem),
+                },
+                None => Ok(repo
+                    .first_parent(&head)?
+                    .map(|parent| parent.hash())
+                    .unwrap_or_default()),
+            },
+        }
+    }
+
+    /// What stands in for the base where only the event is known, and in which words.
+    fn base_of_the_event(&self) -> (String, &'static str) {
+        match self {
             Self::PullRequest(pull) => (
-                Some(&pull.base),
-                &pull.head,
-                "so no skip marker is assumed, and the base branch's tip stands for the merge base",
+                pull.base.as_str().to_owned(),
+                "the tip of the base branch stands for the merge base",
             ),
-            Self::Push(push, after) => (
-                push.before.as_ref(),
-                *after,
-                "so the event's commits are taken as they are",
-            ),
-        };
-        let reasons: Vec<&str> = problems.0.iter().map(|problem| problem.message.as_str()).collect();
-        Facts {
-            head_message: None,
-            base: base.map(|hash| hash.as_str().to_owned()).unwrap_or_default(),
-            head: head.as_str().to_owned(),
-            note: Some(format!("{}: {guess}", reasons.join("; "))),
+            Self::Push(push, _) => match &push.before {
+                Some(before) => (before.as_str().to_owned(), "the commits are taken as the event says"),
+                None => (String::new(), "its first parent is not known"),
+            },
         }
     }
-}
-
-fn pull_request(pull: &PullRequest, repo: &Repo) -> Result<Facts, Problems> {
-    let mut found = repo::all([repo.revision(pull.base.as_str()), repo.revision(pull.head.as_str())])?;
-    let (head, base) = (found.remove(1), found.remove(0));
-    Ok(Facts {
-        head_message: Some(repo.message(&head)?),
-        base: repo.merge_base(&base, &head)?.hash(),
-        head: head.hash(),
-        note: None,
-    })
-}
-
-fn pushed(push: &Push, after: &Hash, repo: &Repo) -> Result<Facts, Problems> {
-    let head = repo.revision(after.as_str())?;
-    let base = match &push.before {
-        Some(before) => repo
-            .revision(before.as_str())
-            .map(Some)
-            .map_err(|problem| match push.forced {
-                true => thrown_away(before),
-                false => problem,
-            })?,
-        None => repo.first_parent(&head)?,
-    };
-    Ok(Facts {
-        head_message: Some(repo.message(&head)?),
-        base: base.map(|base| base.hash()).unwrap_or_default(),
-        head: head.hash(),
-        note: None,
-    })
 }
 
 /// No branch holds the commits that a forced push replaced, so no clone of branches brings them.
 fn thrown_away(before: &Hash) -> Problem {
-    let message = format!(
-        "the forced push threw away {}, and this clone has it not",
-        before.as_str()
-    );
+    let before = before.as_str();
+    let message = format!("the forced push threw away {before}, and this clone has it not");
     let hint = format!(
-        "fetch it with `git fetch origin {}`, or dispatch the sweep with a base and a head of your choice",
-        before.as_str()
+        "fetch it with `git fetch origin {before}`, or dispatch the sweep with a base and a head of your choice"
     );
     Problem::file("", message).hint(hint)
 }

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::listed;
-use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Need, Needs};
+use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
+use super::text::listed;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::bucket::Bucket;
 use crate::plan_files::Index;
@@ -168,38 +168,46 @@ pub fn collector(collector: Collector, needs: &Needs, plan: Option<&Index>) -> R
     }))
 }
 
-/// What a collector came to: its rows; `None` where it did not run.
-fn rows(collector: Collector, need: &Need) -> Result<Result<Option<usize>, String>, Problem> {
-    let job = collector.job();
-    Ok(match need.result {
-        JobResult::Success => Ok(Some(need.count(job, "rows")?)),
-        JobResult::Skipped => Ok(None),
-        JobResult::Failure => Err(format!("`{job}` failed")),
-        JobResult::Cancelled => Err(format!("`{job}` was cancelled")),
-    })
+/// What a collector came to.
+enum Collection {
+    /// It succeeded, with so many rows.
+    Rows(usize),
+    /// It was skipped.
+    None,
+    /// It did not succeed, for this reason.
+    Failed(String),
 }
 
 /// What both collectors came to.
-fn collections(needs: &Needs) -> Result<Vec<(Collector, Result<Option<usize>, String>)>, Problems> {
-    let came_to = |collector: Collector| Ok((collector, rows(collector, needs.job(collector.job())?)?));
-    crate::repo::all(Collector::ALL.map(came_to))
+fn collections(needs: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> {
+    let collection = |collector: Collector| {
+        let job = collector.job();
+        let need = needs.job(job)?;
+        let collection = match need.result {
+            JobResult::Success => Collection::Rows(need.count(job, "rows")?),
+            JobResult::Skipped => Collection::None,
+            JobResult::Failure => Collection::Failed(format!("`{job}` failed")),
+            JobResult::Cancelled => Collection::Failed(format!("`{job}` was cancelled")),
+        };
+        Ok((collector, collection))
+    };
+    crate::repo::all(Collector::ALL.map(collection))
 }
 
 fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
-    let collections = collections(needs)?;
     let mut against = Vec::new();
     let mut all = 0;
-    for (collector, came_to) in collections {
+    for (collector, collection) in collections(needs)? {
         let (job, what) = (collector.job(), collector.what());
         let planned = plan.map_or(0, |plan| collector.planned(plan));
-        match came_to {
-            Err(reason) => against.push(reason),
-            Ok(Some(0)) => against.push(format!("`{job}` found nothing")),
-            Ok(Some(rows)) => all += rows,
-            Ok(None) if planned > 0 => {
-                against.push(format!("{planned} {what} jobs were planned and `{job}` did not run"))
+        match collection {
+            Collection::Failed(reason) => against.push(reason),
+            Collection::Rows(0) => against.push(format!("`{job}` found nothing")),
+            Collection::Rows(rows) => all += rows,
+            Collection::None if planned > 0 => {
+                against.push(format!("{planned} {what} jobs were planned and `{job}` did not run"));
             }
-            Ok(None) => {}
+            Collection::None => {}
         }
     }
     if !against.is_empty() {
@@ -212,12 +220,11 @@ fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
 }
 
 fn comparison(needs: &Needs) -> Result<Answer, Problems> {
-    let collections = collections(needs)?;
-    let rows: usize = collections
-        .iter()
-        .filter_map(|(_, came_to)| came_to.clone().ok().flatten())
-        .sum();
-    Ok(match rows {
+    let rows = collections(needs)?.into_iter().map(|(_, collection)| match collection {
+        Collection::Rows(rows) => rows,
+        Collection::None | Collection::Failed(_) => 0,
+    });
+    Ok(match rows.sum() {
         0 => Answer::no("There is nothing to compare: nothing was collected."),
         rows => Answer::yes(format!("{rows} collected rows can be compared.")),
     })

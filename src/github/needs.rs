@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 use serde::Deserialize;
 
-use super::{code, listed};
+use super::text::{code, listed};
 use crate::config::problem::{Problem, nearest};
 use crate::matrix::bucket::Bucket;
 

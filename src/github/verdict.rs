@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::account::{Accounts, State};
 use super::gate::{self, Collector};
 use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, SETUP};
-use super::{code, listed};
+use super::text::{code, listed};
 use crate::config::problem::Problem;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;

@@ -56,6 +56,37 @@ fn an_event_alone_is_decided_and_what_is_assumed_is_said() {
 }
 
 #[test]
+fn a_head_that_is_here_is_read_even_where_its_base_is_not() {
+    let out = folder();
+    let mut built = payload("synchronize", "full-sweep-enabled", "marked", &HISTORY);
+    built.body["pull_request"]["base"]["sha"] = json!("a".repeat(40));
+    let path = write(out.path(), "event.json", built.body.to_string());
+    let (code, decision, said) = decide(HISTORY.folder.path(), path.to_str().expect("a path"), &[]);
+    assert_eq!((code, &decision["run"]), (Some(0), &json!(false)), "{said}");
+    assert!(decision["reason"].to_string().contains("[skip-sweep]"), "{decision}");
+    assert!(
+        said.contains("stands for the merge base") && !said.contains("marker"),
+        "{said}"
+    );
+    assert_eq!(decision["base-ref"], "a".repeat(40));
+}
+
+#[test]
+fn a_payload_may_hold_any_text_and_come_through_standard_input() {
+    let out = folder();
+    let mut built = payload("synchronize", "sweep-enabled", "", &HISTORY);
+    built.body["pull_request"]["body"] = json!("\u{7f}\u{9b}2J \u{1F600}");
+    let path = write(out.path(), "event.json", built.body.to_string());
+    let output = decider(HISTORY.folder.path())
+        .args(["decide", "--event", "-"])
+        .stdin(std::fs::File::open(path).expect("the payload"))
+        .output()
+        .expect("the binary runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    assert!(stdout(&output).starts_with("{\"run\":true"), "{}", stdout(&output));
+}
+
+#[test]
 fn a_step_does_not_guess() {
     let out = folder();
     let outputs = out.path().join("outputs");
@@ -210,7 +241,8 @@ fn hostile_events_are_refused_or_shown_harmless() {
     let out = folder();
     let at = HISTORY.folder.path();
     let good = payload("labeled x", "sweep-enabled", "", &HISTORY).body;
-    let refused: [(&str, fn(&mut Value), &str); 9] = [
+    type Spoil = fn(&mut Value);
+    let refused: [(&str, Spoil, &str); 9] = [
         (
             "an option for a hash",
             |e| e["pull_request"]["head"]["sha"] = json!("--upload-pack=x"),
@@ -291,7 +323,7 @@ fn hostile_events_are_refused_or_shown_harmless() {
     let summary = std::fs::read_to_string(summary).expect("a summary");
     assert_eq!(
         summary,
-        "No sweep. The label `'</code><b>x ::add-mask::run run=true [2J` does not concern sweeps.\n"
+        "No sweep. The label `'</code><b>x ::add-mask::run run=true\\u{1b}[2J` does not concern sweeps.\n"
     );
     assert!(
         !stdout(&output).lines().any(|line| line.starts_with("::")),

@@ -379,6 +379,32 @@ fn accounts_tell_of_each_job() {
 }
 
 #[test]
+fn what_a_result_says_is_no_command() {
+    let plan = Plan::new(&["--canary"]);
+    let (mut results, evals) = accounts(&plan);
+    results[0]["state"] = json!("failed");
+    results[0]["reason"] = json!("x\n::stop-commands::y\r::add-mask::z\n````\n# Big");
+    write_accounts(&plan, &results, &evals);
+    let said = judge(&plan, &green(&plan), &RESULTS);
+    assert!(
+        said.only().contains("x ::stop-commands::y ::add-mask::z"),
+        "{}",
+        said.only()
+    );
+    assert!(
+        !said.stderr.lines().any(|line| line.starts_with("::")),
+        "{}",
+        said.stderr
+    );
+    // In the summary it stays in its fence.
+    assert!(
+        !said.summary.lines().any(|line| line.starts_with("# Big")),
+        "{}",
+        said.summary
+    );
+}
+
+#[test]
 fn the_worst_account_of_a_job_counts() {
     let plan = Plan::new(&["--canary"]);
     let (mut results, evals) = accounts(&plan);
