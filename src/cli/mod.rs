@@ -36,6 +36,7 @@ Examples:
   sweepctl generate test-config --config-keys 'gpt-oss-*' --evals-only
                                               the evals of some configs
   sweepctl explain 'gpt-oss-*'                why each row is evaluated or not
+  sweepctl decide --event labeled.json        what a label would do, before anyone sets it
   sweepctl check                              everything wrong with this repository's inputs
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.

@@ -267,3 +267,43 @@ fn the_summary_says_the_decision_in_a_sentence() {
         "No sweep. The label `documentation` does not concern sweeps.\n"
     );
 }
+
+#[test]
+fn the_page_says_what_the_labels_file_and_the_outputs_are() {
+    let page = std::fs::read_to_string(crate::support::project().join("docs/labels.md")).expect("the page");
+    let labels = labels(BUILT_IN);
+    let yes = |value: bool| if value { "yes" } else { "no" };
+    let mut lines: Vec<String> = Vec::new();
+    for (name, how) in &labels.primary {
+        let points = if how.trim {
+            "the lowest concurrency of each topology"
+        } else {
+            "all"
+        };
+        let first = if how.fail_fast {
+            "cancels the matrix"
+        } else {
+            "the rest goes on"
+        };
+        let (canary, reusable) = (yes(how.canary), yes(!how.trim));
+        lines.push(format!("| `{name}` | {points} | {canary} | {first} | {reusable} |"));
+    }
+    for line in &lines {
+        assert!(page.contains(line.as_str()), "the page lacks {line}");
+    }
+    for (name, modifier) in &labels.modifiers {
+        let line = page.lines().find(|line| line.starts_with(&format!("| `{name}` |")));
+        let line = line.unwrap_or_else(|| panic!("the page lacks {name}"));
+        assert!(line.ends_with(&format!("| {} |", yes(modifier.reusable))), "{line}");
+    }
+    for (name, _) in decide::Decision::default().outputs() {
+        assert!(page.contains(&format!("`{name}`")), "the page lacks the output {name}");
+    }
+    for bucket in sweepctl::matrix::bucket::Bucket::ALL {
+        let job = sweepctl::github::needs::job_of(*bucket);
+        assert!(
+            gate::THROUGHPUT.contains(&job.as_str()) || gate::EVALS.contains(&job.as_str()),
+            "{job}"
+        );
+    }
+}
