@@ -6,7 +6,7 @@
 use serde::Serialize;
 
 use super::event::{Action, Event, Inputs, PullRequest, Push};
-use super::text::{code, listed};
+use super::text::{any_of, code, listed};
 use crate::config::labels::{Effect, Labels, Modifier, Primary};
 use crate::config::problem::Problem;
 
@@ -216,38 +216,40 @@ fn pull_request(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<De
             ..Decision::no("The pull request is closed.")
         });
     }
-    let restarts = restarts(pull, labels);
-    let about = |run: Result<(Sweep, String), String>| {
-        let (sweep, reason) = match &run {
-            Ok((sweep, reason)) => (*sweep, reason),
-            Err(reason) => (Sweep::default(), reason),
-        };
-        Decision {
-            run: run.is_ok(),
-            reason: reason.clone(),
-            base_ref: facts.base.clone(),
-            head_ref: facts.head.clone(),
-            sweep,
-            checks: true,
-            restarts,
-            fork: pull.fork,
-            ..Decision::default()
-        }
-    };
-    if !restarts {
-        return Ok(about(Err(no_restart(&pull.action))));
+    let (sweep, reason) = asked(pull, facts, labels)?;
+    Ok(Decision {
+        run: sweep.is_some(),
+        reason,
+        base_ref: facts.base.clone(),
+        head_ref: facts.head.clone(),
+        sweep: sweep.unwrap_or_default(),
+        checks: true,
+        restarts: restarts(pull, labels),
+        fork: pull.fork,
+        ..Decision::default()
+    })
+}
+
+/// The sweep that an open pull request asks for, or none, and why.
+fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<Sweep>, String), Problem> {
+    if !restarts(pull, labels) {
+        return Ok((None, no_restart(&pull.action)));
     }
     let carried = Carried::of(pull, labels)?;
-    let run = match carried.primary {
-        _ if pull.draft => Err("A draft starts no GPU job: mark it as ready for review.".to_owned()),
-        None => Err(no_primary(pull, &carried, labels)),
-        Some(_) if is_marked(facts, labels) => Err(format!(
-            "The head commit's message says {}: its benchmarks are skipped, its checks are not.",
-            code(&labels.skip_marker)
-        )),
-        Some(primary) => Ok((carried.sweep(primary.1), carried.reason(primary.0))),
-    };
-    Ok(about(run))
+    Ok(match carried.primary {
+        _ if pull.draft => (
+            None,
+            "A draft starts no GPU job: mark it as ready for review.".to_owned(),
+        ),
+        None => (None, no_primary(pull, &carried, labels)),
+        Some(_) if is_marked(facts, labels) => {
+            let marker = code(&labels.skip_marker);
+            let reason =
+                format!("The head commit's message says {marker}: its benchmarks are skipped, its checks are not.");
+            (None, reason)
+        }
+        Some((name, how)) => (Some(carried.sweep(how)), carried.reason(name)),
+    })
 }
 
 fn no_restart(action: &Action) -> String {
@@ -261,7 +263,7 @@ fn no_restart(action: &Action) -> String {
 
 fn no_primary(pull: &PullRequest, carried: &Carried<'_>, labels: &Labels) -> String {
     let choices: Vec<&String> = labels.primary.keys().collect();
-    let add = format!("add one of {}", listed(&choices).replace(" and ", " or "));
+    let add = format!("add {}", any_of(&choices));
     match &pull.action {
         Action::Unlabeled(label) if labels.primary.keys().any(|known| is_same(known, label)) => {
             format!("The label {} was removed: no label asks for a sweep.", code(label))

@@ -51,12 +51,21 @@ pub(super) fn code(text: &str) -> String {
     format!("`{}`", one_line(&shown).replace('`', "'"))
 }
 
-/// Names as inline code, with commas and an `and` between them.
+/// Names as inline code: `a`, `b` and `c`.
 pub(super) fn listed<S: AsRef<str>>(names: &[S]) -> String {
+    joined(names, "and")
+}
+
+/// Names as inline code: `a`, `b` or `c`.
+pub(super) fn any_of<S: AsRef<str>>(names: &[S]) -> String {
+    joined(names, "or")
+}
+
+fn joined<S: AsRef<str>>(names: &[S], word: &str) -> String {
     let names: Vec<String> = names.iter().map(|name| code(name.as_ref())).collect();
     match names.split_last() {
         None => String::new(),
         Some((only, [])) => only.clone(),
-        Some((last, rest)) => format!("{} and {last}", rest.join(", ")),
+        Some((last, rest)) => format!("{} {word} {last}", rest.join(", ")),
     }
 }
