@@ -5,6 +5,7 @@
 pub mod changelog;
 pub mod cli;
 pub mod config;
+pub mod github;
 pub mod matrix;
 pub mod mock_server;
 pub mod plan_files;

@@ -213,6 +213,33 @@ impl Repo {
         Ok((parent.map(|p| p.id()), change))
     }
 
+    /// A commit's message, with bytes that are no UTF-8 replaced.
+    ///
+    /// # Errors
+    /// A commit that is not here.
+    pub fn message(&self, revision: &Revision) -> Result<String, Problem> {
+        let commit = self
+            .commit(revision)
+            .map_err(|error| self.revision_problem(&revision.name, &error))?;
+        Ok(String::from_utf8_lossy(commit.message_raw_bytes()).into_owned())
+    }
+
+    /// The first parent of a commit; `None` for one that has none.
+    ///
+    /// # Errors
+    /// A parent that a shallow clone left out: it is not the same as none.
+    pub fn first_parent(&self, revision: &Revision) -> Result<Option<Revision>, Problem> {
+        let failed = |error: git2::Error| self.revision_problem(&revision.name, &error);
+        let commit = self.commit(revision).map_err(failed)?;
+        // libgit2 hides the parents of a shallow clone's last commits; the commit itself still names them.
+        let written = commit
+            .raw_header_bytes()
+            .split(|byte| *byte == b'\n')
+            .find_map(|line| line.strip_prefix(b"parent "));
+        let Some(parent) = written else { return Ok(None) };
+        self.revision(&String::from_utf8_lossy(parent)).map(Some)
+    }
+
     /// The best common ancestor of two revisions.
     ///
     /// # Errors
@@ -226,7 +253,7 @@ impl Repo {
             Err(_) => {
                 let message = format!("`{}` and `{}` have no common ancestor here", one.name, other.name);
                 let hint = if self.repository.is_shallow() {
-                    "this clone is shallow: run `git fetch --unshallow`"
+                    "this clone is shallow: run `git fetch --unshallow`, or check out with `fetch-depth: 0`"
                 } else {
                     "check the two refs"
                 };

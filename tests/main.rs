@@ -4,6 +4,7 @@ mod changelog_gate;
 mod cli;
 mod collect;
 mod corpus;
+mod decisions;
 mod eval;
 mod fixture;
 mod job_env;

@@ -4,10 +4,12 @@ pub mod annotate;
 pub mod changelog;
 pub mod check;
 pub mod collect;
+pub mod decide;
 pub mod envelope_file;
 pub mod eval;
 pub mod eval_validate;
 pub mod explain;
+pub mod gate;
 pub mod generate;
 pub mod inputs;
 pub mod job;
@@ -20,6 +22,7 @@ pub mod schema;
 pub mod shard;
 pub mod sweep;
 pub mod upload;
+pub mod verdict;
 
 use std::process::ExitCode;
 
@@ -43,6 +46,7 @@ Examples:
   sweepctl generate test-config --config-keys 'gpt-oss-*' --evals-only
                                               the evals of some configs
   sweepctl explain 'gpt-oss-*'                why each row is evaluated or not
+  sweepctl decide --event labeled.json        what a label would do, before anyone sets it
   sweepctl check                              everything wrong with this repository's inputs
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
@@ -73,6 +77,12 @@ enum Command {
     /// Say what one job's steps need to know
     #[command(subcommand)]
     Job(job::Job),
+    /// Say whether an event starts a sweep, of what and how, and why
+    Decide(decide::Decide),
+    /// Say whether a job behind optional ones runs
+    Gate(gate::GateArgs),
+    /// Fail unless everything that was planned ran
+    Verdict(verdict::VerdictArgs),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -115,6 +125,9 @@ pub fn main() -> ExitCode {
         Command::Shard(shard) => shard.run(),
         Command::Changelog(changelog) => changelog.run(),
         Command::Job(job) => job.run(),
+        Command::Decide(decide) => decide.run(),
+        Command::Gate(gate) => gate.run(),
+        Command::Verdict(verdict) => verdict.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

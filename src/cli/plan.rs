@@ -45,7 +45,7 @@ pub struct PlanArgs {
 /// Which change is planned.
 #[derive(Debug, Args)]
 pub struct RefArgs {
-    /// Where the changelog is compared from: a branch, tag, hash or `HEAD~1`
+    /// Where the changelog is compared from: a branch, tag, hash or `HEAD~1`; empty for a first commit's own
     #[arg(long, value_name = "REF", required_unless_present = "latest", requires = "head_ref")]
     base_ref: Option<String>,
     /// Where it is compared to
@@ -176,10 +176,12 @@ impl RefArgs {
     /// Refs that are not known here, and a history without an added entry.
     pub(super) fn sides(&self, repo: &Repo) -> Result<Sides, Problems> {
         if let (Some(base_ref), Some(head_ref)) = (&self.base_ref, &self.head_ref) {
-            let mut found = repo::all([repo.revision(base_ref), repo.revision(head_ref)])?;
-            let head = found.remove(1);
+            let base = (!base_ref.is_empty()).then_some(base_ref);
+            let asked = [head_ref].into_iter().chain(base).map(|name| repo.revision(name));
+            let mut found = repo::all(asked)?.into_iter();
+            let head = found.next().expect("the head was asked for");
             return Ok(Sides {
-                base: Some(found.remove(0)),
+                base: found.next(),
                 head,
                 base_ref: base_ref.clone(),
                 head_ref: head_ref.clone(),

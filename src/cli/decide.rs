@@ -1,0 +1,125 @@
+//! `sweepctl decide`: whether an event starts a sweep, of what and how.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+
+use super::output;
+use crate::config::labels::{self, Labels};
+use crate::config::problem::{Problem, Problems};
+use crate::config::source::Source;
+use crate::github::decide::{self, Decision};
+use crate::github::event::Event;
+use crate::github::facts::{self, Missing};
+use crate::github::text;
+use crate::repo::Repo;
+use crate::runner::{self, RunnerFile};
+
+/// The repository's own labels file.
+const LABELS: &str = "configs/labels.yaml";
+
+const AFTER_HELP: &str = "\
+The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. At a desk, save one of a webhook's recent
+deliveries, change its labels, and see what they would do before anyone sets them:
+
+  sweepctl decide --event labeled.json
+
+Of the head commit only the message is read, through git, for the skip marker. On GitHub Actions a commit that is not
+in the clone is an error: check out with `fetch-depth: 0`. At a desk it is said, and no marker is assumed.";
+
+/// `sweepctl decide`
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Decide {
+    /// The event's payload; `-` reads standard input [default: the file that GITHUB_EVENT_PATH names]
+    #[arg(long, value_name = "FILE")]
+    event: Option<PathBuf>,
+    /// The event's name, such as `push` [default: GITHUB_EVENT_NAME, else what the payload looks like]
+    #[arg(long, value_name = "NAME")]
+    event_name: Option<String>,
+    /// The ref that was pushed, in full, instead of the payload's (which is what GITHUB_REF says)
+    #[arg(long, value_name = "REF")]
+    r#ref: Option<String>,
+    /// The labels file [default: configs/labels.yaml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+    /// Append every field as an output, its name with `_`, to the file that GITHUB_OUTPUT names
+    #[arg(long)]
+    github_output: bool,
+}
+
+impl Decide {
+    /// Decides, and says so to everyone who asked.
+    ///
+    /// # Errors
+    /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:
+    /// two primary labels, a dispatch that does not say what to sweep.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let (event, labels) = super::inputs::both(self.event(), self.labels())?;
+        let missing = if runner::on_actions() {
+            Missing::Refuse
+        } else {
+            Missing::Note
+        };
+        let facts = facts::gather(&event, || Repo::open(Path::new(".")), missing)?;
+        for assumption in &facts.assumed {
+            anstream::eprintln!("note: {}", text::one_line(assumption));
+        }
+        let decision = decide::decide(&event, &facts, &labels).map_err(Problems::from)?;
+        if self.github_output {
+            runner::append(RunnerFile::Output, &decision.outputs())?;
+        }
+        runner::summarize(&format!("{}\n", decision.sentence()))?;
+        match output::wants_json(self.json) {
+            true => output::json(&decision),
+            false => output::text(&shown(&decision)),
+        }
+    }
+
+    fn event(&self) -> Result<Event, Problems> {
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let path = self
+            .event
+            .clone()
+            .or_else(|| variable("GITHUB_EVENT_PATH").map(PathBuf::from));
+        let Some(path) = path else {
+            let problem = Problem::file("", "there is no event: GITHUB_EVENT_PATH is not set");
+            return Err(problem.hint("name the file of a payload with --event").into());
+        };
+        let payload = text::read(&path)?;
+        let name = self.event_name.clone().or_else(|| variable("GITHUB_EVENT_NAME"));
+        let mut event = Event::parse(name.as_deref(), &payload.text, &payload.name)?;
+        if let (Event::Push(push), Some(asked)) = (&mut event, &self.r#ref) {
+            push.r#ref.clone_from(asked);
+        }
+        Ok(event)
+    }
+
+    fn labels(&self) -> Result<Labels, Problems> {
+        let own = self
+            .labels
+            .clone()
+            .or_else(|| Path::new(LABELS).exists().then(|| PathBuf::from(LABELS)));
+        let source = match own {
+            Some(path) => Source::read(&path)?,
+            None => Source::new("<built-in>/labels.yaml".to_owned(), labels::BUILT_IN.to_owned()),
+        };
+        Labels::load(&Arc::new(source))
+    }
+}
+
+/// The decision on a terminal: the sentence, then what is not `false` or empty.
+fn shown(decision: &Decision) -> String {
+    let rows: Vec<Vec<String>> = decision
+        .outputs()
+        .into_iter()
+        .filter(|(name, value)| !matches!(name.as_str(), "reason") && !matches!(value.as_str(), "" | "false"))
+        .map(|(name, value)| vec![name, value])
+        .collect();
+    let sentence = text::one_line(&decision.sentence());
+    format!("{sentence}\n\n{}", output::table(&["output", "value"], &rows))
+}

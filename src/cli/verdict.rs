@@ -1,0 +1,120 @@
+//! `sweepctl verdict`: whether everything that was planned ran.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::gate::NeedsArgs;
+use super::output;
+use crate::config::problem::{Problems, printable};
+use crate::github::account::Accounts;
+use crate::github::text;
+use crate::github::verdict::{self, Course, Planned, Verdict};
+use crate::plan_files;
+use crate::runner;
+
+const AFTER_HELP: &str = "\
+The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for every other. It is the one check to
+require of a pull request: GitHub counts a skipped job as passed, the verdict does not.
+
+The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it:
+keep the JSON that `sweepctl collect ... --plan F --json` prints as files of that folder.
+
+The plan is read only if the jobs `decide` and `setup` say that there is one.";
+
+/// `sweepctl verdict`
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct VerdictArgs {
+    #[command(flatten)]
+    needs: NeedsArgs,
+    /// The plan's folder
+    #[arg(long, value_name = "DIR")]
+    plan: PathBuf,
+    /// The folder of the collectors' accounts
+    #[arg(long, value_name = "DIR")]
+    results: Option<PathBuf>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+impl VerdictArgs {
+    /// Judges.
+    ///
+    /// # Errors
+    /// Everything that was planned and did not run or did not succeed, and inputs that cannot be read.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let verdict = self.verdict()?;
+        runner::summarize(&markdown(&verdict))?;
+        match output::wants_json(self.json) {
+            true => output::json(&verdict)?,
+            false => output::text(&shown(&verdict))?,
+        }
+        Problems(verdict.hints).into_result()?;
+        Ok(())
+    }
+
+    fn verdict(&self) -> Result<Verdict, Problems> {
+        let needs = self.needs.read()?;
+        match verdict::course(&needs)? {
+            Course::NoSweep(reason) => return Ok(verdict::no_sweep(&needs, &reason)),
+            Course::Ended(problem) => return Ok(verdict::ended(&needs, problem)),
+            Course::Swept => {}
+        }
+        let plan = Planned {
+            index: plan_files::index(&self.plan)?,
+            envelopes: plan_files::envelopes(&self.plan)?,
+        };
+        let accounts = self.results.as_deref().map(Accounts::read).transpose()?;
+        Ok(verdict::with_plan(&needs, &plan, accounts.as_ref()))
+    }
+}
+
+const HEAD: [&str; 7] = ["bucket", "job", "planned", "done", "failed", "missing", "result"];
+
+fn rows(verdict: &Verdict) -> Vec<Vec<String>> {
+    let count = |count: Option<usize>| count.map_or_else(|| "?".to_owned(), |count| count.to_string());
+    let row = |line: &verdict::Line| {
+        vec![
+            line.bucket.clone(),
+            line.job.clone(),
+            line.planned.to_string(),
+            count(line.done),
+            count(line.failed),
+            count(line.missing),
+            line.result.unwrap_or("not waited for").to_owned(),
+        ]
+    };
+    verdict.buckets.iter().map(row).collect()
+}
+
+fn shown(verdict: &Verdict) -> String {
+    let sentence = text::one_line(&verdict.reason);
+    match verdict.buckets.is_empty() {
+        true => format!("{sentence}\n"),
+        false => format!("{sentence}\n\n{}", output::table(&HEAD, &rows(verdict))),
+    }
+}
+
+/// The verdict in a step summary; what is wrong stands in a fence, because results may say anything.
+fn markdown(verdict: &Verdict) -> String {
+    let mut text = format!("### Verdict\n\n{}\n", verdict.reason);
+    if !verdict.buckets.is_empty() {
+        let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
+        text.push_str(&format!("\n{}", line(&HEAD.map(str::to_owned))));
+        text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
+        rows(verdict).iter().for_each(|cells| text.push_str(&line(cells)));
+    }
+    // Those past the annotations' limit follow where all commands report them.
+    let shown: Vec<String> = verdict
+        .problems
+        .iter()
+        .take(runner::MAX_ANNOTATIONS)
+        .map(|p| printable(p))
+        .collect();
+    if !shown.is_empty() {
+        text.push_str(&format!("\n{}\n", runner::fenced(&shown.join("\n"))));
+    }
+    text
+}

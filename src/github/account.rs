@@ -1,0 +1,125 @@
+//! What the collectors say of each planned job: the JSON that `sweepctl collect ... --plan F --json` prints.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use super::text;
+use crate::config::problem::{Problem, Problems};
+
+/// How deep accounts lie below their folder: an artifact each, with a folder of its own.
+const MAX_DEPTH: usize = 4;
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum State {
+    /// A newer attempt took its place.
+    Superseded,
+    /// Everything that was planned is there.
+    Done,
+    /// Something is there, and not all of it is right.
+    Failed,
+    /// Nothing is there.
+    Missing,
+}
+
+/// What was found of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Outcome {
+    id: String,
+    /// What became of it.
+    pub state: State,
+    /// Why, where it is not done.
+    #[serde(default)]
+    pub reason: String,
+}
+
+/// What was found of every job, by its id.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Accounts(HashMap<String, Outcome>);
+
+impl Accounts {
+    /// Reads every account below a folder: the JSON files that hold an object with a list of `jobs`. Links are not
+    /// followed, other files are passed over.
+    ///
+    /// # Errors
+    /// A folder without an account, and JSON files that cannot be read.
+    pub fn read(dir: &Path) -> Result<Self, Problems> {
+        #[derive(Deserialize)]
+        struct Account {
+            jobs: Vec<Outcome>,
+        }
+        let mut files = Vec::new();
+        let mut problems = Problems::default();
+        json_files(dir, MAX_DEPTH, &mut files, &mut problems);
+        let mut accounts = Self::default();
+        let mut found = false;
+        for path in files {
+            let read = text::read(&path).and_then(|source| {
+                let value: serde_json::Value = serde_json::from_str(&source.text)
+                    .map_err(|error| Problem::file(&source.name, format!("`{}` is no JSON: {error}", source.name)))?;
+                if !value.get("jobs").is_some_and(serde_json::Value::is_array) {
+                    return Ok(None);
+                }
+                serde_json::from_value::<Account>(value).map(Some).map_err(|error| {
+                    let message = format!("`{}` is no account of jobs: {error}", source.name);
+                    Problem::file(&source.name, message).hint("write it with `sweepctl collect ... --plan F --json`")
+                })
+            });
+            match read {
+                Ok(None) => {}
+                Ok(Some(account)) => {
+                    found = true;
+                    account.jobs.into_iter().for_each(|outcome| accounts.add(outcome));
+                }
+                Err(problem) => problems.push(problem),
+            }
+        }
+        if !found && problems.0.is_empty() {
+            let place = dir.display().to_string();
+            let problem = Problem::file(&place, format!("no collector left an account in `{place}`"));
+            problems.push(problem.hint("keep what `sweepctl collect ... --plan F --json` prints as a file there"));
+        }
+        problems.into_result()?;
+        Ok(accounts)
+    }
+
+    /// The worst state counts; a superseded attempt says nothing of the job.
+    fn add(&mut self, outcome: Outcome) {
+        let worse = |known: &Outcome| known.state >= outcome.state;
+        if outcome.state != State::Superseded && !self.0.get(&outcome.id).is_some_and(worse) {
+            let reason = text::one_line(&outcome.reason);
+            self.0.insert(outcome.id.clone(), Outcome { reason, ..outcome });
+        }
+    }
+
+    /// What was found of a job; `None` where no collector accounts for it.
+    #[must_use]
+    pub fn of(&self, id: &str) -> Option<&Outcome> {
+        self.0.get(id)
+    }
+}
+
+fn json_files(dir: &Path, depth: usize, files: &mut Vec<PathBuf>, problems: &mut Problems) {
+    let entries = match std::fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) => {
+            let place = dir.display().to_string();
+            problems.push(Problem::file(&place, format!("`{place}` cannot be read: {error}")));
+            return;
+        }
+    };
+    let mut entries: Vec<_> = entries.flatten().collect();
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = entry.path();
+        // The type of the entry itself: a link is neither a folder nor a file.
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 1 => json_files(&path, depth - 1, files, problems),
+            Ok(kind) if kind.is_file() && path.extension().is_some_and(|end| end == "json") => files.push(path),
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Gates: whether a job behind optional ones runs.
+
+use serde::Serialize;
+
+use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
+use super::text::listed;
+use crate::config::problem::{Problem, Problems};
+use crate::matrix::bucket::Bucket;
+use crate::plan_files::Index;
+
+/// What a gate stands before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum For {
+    /// The jobs after the canary: they run if it succeeded, or none was planned
+    Canary,
+    /// The collector of throughput results: it runs if something that it collects ran
+    CollectResults,
+    /// The collector of evals: the same
+    CollectEvals,
+    /// The publisher: it runs if every collection succeeded and none is empty
+    Ingest,
+    /// The comparison with earlier results: it runs if there is a collection that succeeded and is not empty
+    Comparison,
+}
+
+/// What a gate says.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Answer {
+    /// Whether the job runs.
+    pub run: bool,
+    /// Why, in a sentence.
+    pub reason: String,
+}
+
+impl Answer {
+    fn yes(reason: impl Into<String>) -> Self {
+        Self {
+            run: true,
+            reason: reason.into(),
+        }
+    }
+
+    fn no(reason: impl Into<String>) -> Self {
+        Self {
+            run: false,
+            reason: reason.into(),
+        }
+    }
+
+    /// The outputs of a step.
+    #[must_use]
+    pub fn outputs(&self) -> Vec<(String, String)> {
+        vec![
+            ("run".to_owned(), self.run.to_string()),
+            ("reason".to_owned(), self.reason.clone()),
+        ]
+    }
+}
+
+/// What a collector collects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Collector {
+    /// Throughput results.
+    Results,
+    /// Evals.
+    Evals,
+}
+
+impl Collector {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Results, Self::Evals];
+
+    /// Its job.
+    #[must_use]
+    pub fn job(self) -> &'static str {
+        match self {
+            Self::Results => COLLECT_RESULTS,
+            Self::Evals => COLLECT_EVALS,
+        }
+    }
+
+    fn what(self) -> &'static str {
+        match self {
+            Self::Results => "throughput",
+            Self::Evals => "eval",
+        }
+    }
+
+    fn planned(self, plan: &Index) -> usize {
+        match self {
+            Self::Results => plan.throughput_jobs,
+            Self::Evals => plan.eval_jobs,
+        }
+    }
+
+    /// The jobs of its buckets.
+    fn bucket_jobs(self) -> Vec<String> {
+        let own = Bucket::ALL
+            .iter()
+            .filter(|bucket| bucket.is_eval() == (self == Self::Evals));
+        own.map(|bucket| needs::job_of(*bucket)).collect()
+    }
+}
+
+/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped.
+///
+/// # Errors
+/// Jobs that are not among `needs`, and counts that are missing or none.
+pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+    match gate {
+        For::Canary => Ok(canary(needs, plan)?),
+        For::CollectResults => Ok(collector(Collector::Results, needs, plan)?),
+        For::CollectEvals => Ok(collector(Collector::Evals, needs, plan)?),
+        For::Ingest => ingest(needs, plan),
+        For::Comparison => comparison(needs),
+    }
+}
+
+fn canary(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problem> {
+    let (setup, canary) = (needs.job(needs::SETUP)?, needs.job(needs::CANARY)?);
+    if setup.result != JobResult::Success {
+        return Ok(Answer::no(format!(
+            "There is no plan: `setup` ended as {}.",
+            setup.result.as_str()
+        )));
+    }
+    let planned = match plan {
+        Some(plan) => plan.canary.iter().len(),
+        None => setup.count(needs::SETUP, "canary_jobs")?,
+    };
+    Ok(match (planned, canary.result) {
+        (_, JobResult::Success) => Answer::yes("The canary succeeded."),
+        (0, JobResult::Skipped) => Answer::yes("No canary was planned."),
+        (_, JobResult::Skipped) => Answer::no("The canary was planned and skipped: nothing runs without it."),
+        (_, JobResult::Failure) => Answer::no("The canary failed: it stops the fan-out."),
+        (_, JobResult::Cancelled) => Answer::no("The canary was cancelled: it stops the fan-out."),
+    })
+}
+
+/// Whether a collector has something to collect.
+///
+/// # Errors
+/// Jobs of its buckets that are not among `needs`.
+pub fn collector(collector: Collector, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problem> {
+    let what = collector.what();
+    let mut jobs = needs.jobs(&collector.bucket_jobs())?;
+    // The canary is a throughput job; a workflow without canaries has no such job.
+    if collector == Collector::Results
+        && let Some(canary) = needs.0.get(needs::CANARY)
+    {
+        jobs.push((needs::CANARY.to_owned(), canary));
+    }
+    let ran: Vec<&String> = jobs
+        .iter()
+        .filter(|(_, need)| need.result.ran())
+        .map(|(name, _)| name)
+        .collect();
+    if !ran.is_empty() {
+        return Ok(Answer::yes(format!(
+            "There is something to collect: {} ran.",
+            listed(&ran)
+        )));
+    }
+    Ok(Answer::no(match plan.map(|plan| collector.planned(plan)) {
+        Some(0) => format!("No {what} job was planned."),
+        Some(planned) => format!("None of the {planned} planned {what} jobs ran: there is nothing to collect."),
+        None => format!("No {what} job ran: there is nothing to collect."),
+    }))
+}
+
+/// What a collector came to.
+enum Collection {
+    /// It succeeded, with so many rows.
+    Rows(usize),
+    /// It was skipped.
+    None,
+    /// It did not succeed, for this reason.
+    Failed(String),
+}
+
+/// What both collectors came to.
+fn collections(needs: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> {
+    let collection = |collector: Collector| {
+        let job = collector.job();
+        let need = needs.job(job)?;
+        let collection = match need.result {
+            JobResult::Success => Collection::Rows(need.count(job, "rows")?),
+            JobResult::Skipped => Collection::None,
+            JobResult::Failure => Collection::Failed(format!("`{job}` failed")),
+            JobResult::Cancelled => Collection::Failed(format!("`{job}` was cancelled")),
+        };
+        Ok((collector, collection))
+    };
+    crate::repo::all(Collector::ALL.map(collection))
+}
+
+fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+    let mut against = Vec::new();
+    let mut all = 0;
+    for (collector, collection) in collections(needs)? {
+        let (job, what) = (collector.job(), collector.what());
+        let planned = plan.map_or(0, |plan| collector.planned(plan));
+        match collection {
+            Collection::Failed(reason) => against.push(reason),
+            Collection::Rows(0) => against.push(format!("`{job}` found nothing")),
+            Collection::Rows(rows) => all += rows,
+            Collection::None if planned > 0 => {
+                against.push(format!("{planned} {what} jobs were planned and `{job}` did not run"));
+            }
+            Collection::None => {}
+        }
+    }
+    if !against.is_empty() {
+        return Ok(Answer::no(format!("Nothing is published: {}.", against.join(", and "))));
+    }
+    Ok(match all {
+        0 => Answer::no("Nothing is published: nothing was collected."),
+        rows => Answer::yes(format!("{rows} collected rows can be published.")),
+    })
+}
+
+fn comparison(needs: &Needs) -> Result<Answer, Problems> {
+    let rows = collections(needs)?.into_iter().map(|(_, collection)| match collection {
+        Collection::Rows(rows) => rows,
+        Collection::None | Collection::Failed(_) => 0,
+    });
+    Ok(match rows.sum() {
+        0 => Answer::no("There is nothing to compare: nothing was collected."),
+        rows => Answer::yes(format!("{rows} collected rows can be compared.")),
+    })
+}

@@ -1,0 +1,392 @@
+//! The verdict: whether everything that was planned ran.
+
+use std::collections::HashSet;
+
+use serde::Serialize;
+
+use super::account::{Accounts, State};
+use super::gate::{self, Collector};
+use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, SETUP};
+use super::text::{code, listed};
+use crate::config::problem::Problem;
+use crate::matrix::bucket::Bucket;
+use crate::matrix::envelope::Envelope;
+use crate::plan_files::Index;
+
+/// A plan, as far as a run made one.
+#[derive(Debug, Clone)]
+pub struct Planned {
+    /// What was planned.
+    pub index: Index,
+    /// Its jobs.
+    pub envelopes: Vec<Envelope>,
+}
+
+/// What is said at the end of a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verdict {
+    /// Whether everything planned ran and succeeded.
+    pub ok: bool,
+    /// The verdict in a sentence.
+    pub reason: String,
+    /// The canary and every bucket of the plan.
+    pub buckets: Vec<Line>,
+    /// What is wrong.
+    pub problems: Vec<String>,
+    /// The same with the ways out.
+    #[serde(skip)]
+    pub hints: Vec<Problem>,
+}
+
+/// What became of one bucket.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Line {
+    /// The bucket, or `canary`.
+    pub bucket: String,
+    /// Its job in the workflow.
+    pub job: String,
+    /// What became of that; `None` where the verdict does not wait for it.
+    pub result: Option<&'static str>,
+    /// Jobs that were planned.
+    pub planned: usize,
+    /// Of these, jobs that left everything they should; `None` where nobody counted.
+    pub done: Option<usize>,
+    /// Jobs that left something wrong.
+    pub failed: Option<usize>,
+    /// Jobs that left nothing.
+    pub missing: Option<usize>,
+}
+
+/// What a run was to do, by what its first jobs say; the plan is worth reading only where there is one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Course {
+    /// The decision was not to sweep, for this reason.
+    NoSweep(String),
+    /// There is a plan.
+    Swept,
+    /// It ended before there was a plan.
+    Ended(Problem),
+}
+
+/// What a run was to do.
+///
+/// # Errors
+/// The jobs that decide and plan are not among `needs`.
+pub fn course(needs: &Needs) -> Result<Course, Problem> {
+    let (decide, setup) = (needs.job(DECIDE)?, needs.job(SETUP)?);
+    let ended = |job: &str, need: &Need, then: &str| {
+        let message = format!("{} {}: {then}", code(job), ended_as(need.result));
+        Course::Ended(Problem::file("", message).hint("see the log of that job"))
+    };
+    if decide.result != JobResult::Success {
+        return Ok(ended(DECIDE, decide, "nothing was decided, and nothing ran"));
+    }
+    match decide.outputs.get("run").map(String::as_str) {
+        Some("true") => {}
+        Some("false") => {
+            let reason = decide.outputs.get("reason").filter(|reason| !reason.is_empty());
+            return Ok(Course::NoSweep(
+                reason.cloned().unwrap_or_else(|| "No reason was given.".to_owned()),
+            ));
+        }
+        _ => {
+            let problem = Problem::file("", "`decide` did not say whether to run: it has no output `run`");
+            return Ok(Course::Ended(problem.hint(DROPPED)));
+        }
+    }
+    match setup.result {
+        JobResult::Success => Ok(Course::Swept),
+        _ => Ok(ended(SETUP, setup, "there is no plan, and nothing ran")),
+    }
+}
+
+fn ended_as(result: JobResult) -> &'static str {
+    match result {
+        JobResult::Success => "succeeded",
+        JobResult::Failure => "failed",
+        JobResult::Cancelled => "was cancelled",
+        JobResult::Skipped => "was skipped",
+    }
+}
+
+/// The verdict on a run that was not to sweep: green, unless one of its other jobs failed.
+#[must_use]
+pub fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
+    Verdict::new(
+        format!("No sweep was asked for. {reason}"),
+        Vec::new(),
+        others(needs, &[]),
+    )
+}
+
+/// The verdict on a run that ended before there was a plan.
+#[must_use]
+pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
+    let mut problems = vec![problem];
+    problems.extend(others(needs, &[DECIDE.to_owned(), SETUP.to_owned()]));
+    Verdict::new(String::new(), Vec::new(), problems)
+}
+
+/// The verdict on a run with a plan. `accounts` are what the collectors found of each job; without them only the
+/// results of whole buckets are known.
+#[must_use]
+pub fn with_plan(needs: &Needs, plan: &Planned, accounts: Option<&Accounts>) -> Verdict {
+    let mut problems = counts(needs, &plan.index);
+    let groups = groups(plan);
+    let canary_stopped =
+        plan.index.canary.is_some() && needs.0.get(CANARY).is_none_or(|n| n.result != JobResult::Success);
+    let mut lines = Vec::new();
+    let mut stopped = Vec::new();
+    for group in &groups {
+        let need = needs.0.get(&group.job);
+        let skipped = need.is_some_and(|need| need.result == JobResult::Skipped);
+        if group.job != CANARY && canary_stopped && skipped && group.planned > 0 {
+            stopped.push(group);
+        } else {
+            problems.extend(group.problems(need, accounts));
+        }
+        if group.planned > 0 {
+            lines.push(group.line(need, accounts));
+        }
+    }
+    problems.extend(stopped_by_canary(&stopped));
+    problems.extend(uncollected(needs, &plan.index));
+    let judged: Vec<String> = groups.iter().map(|group| group.job.clone()).collect();
+    problems.extend(others(needs, &judged));
+    let reason = match plan.index.jobs {
+        0 => "Nothing was planned, and nothing failed.".to_owned(),
+        1 => "The one planned job ran and succeeded.".to_owned(),
+        jobs => format!("All {jobs} planned jobs ran and succeeded."),
+    };
+    Verdict::new(reason, lines, problems)
+}
+
+impl Verdict {
+    fn new(green: String, buckets: Vec<Line>, hints: Vec<Problem>) -> Self {
+        let reason = match hints.as_slice() {
+            [] => green,
+            [_] => "The run did not do what was planned.".to_owned(),
+            all => format!("The run did not do what was planned: {} problems.", all.len()),
+        };
+        Self {
+            ok: hints.is_empty(),
+            reason,
+            buckets,
+            problems: hints.iter().map(|problem| problem.message.clone()).collect(),
+            hints,
+        }
+    }
+}
+
+/// The jobs of one job of the workflow.
+struct Group<'p> {
+    bucket: String,
+    job: String,
+    planned: usize,
+    envelopes: Vec<&'p Envelope>,
+}
+
+/// The canary and every bucket, also those without jobs: one that ran all the same is wrong.
+fn groups(plan: &Planned) -> Vec<Group<'_>> {
+    let canary = plan.index.canary.as_ref();
+    let rest: Vec<&Envelope> = plan
+        .envelopes
+        .iter()
+        .filter(|envelope| canary.is_none_or(|canary| canary.id != envelope.id))
+        .collect();
+    let canary = Group {
+        bucket: CANARY.to_owned(),
+        job: CANARY.to_owned(),
+        planned: canary.iter().len(),
+        envelopes: canary.into_iter().collect(),
+    };
+    let buckets = Bucket::ALL.iter().map(|bucket| Group {
+        bucket: bucket.name().to_owned(),
+        job: needs::job_of(*bucket),
+        planned: plan.index.jobs_in(*bucket),
+        envelopes: rest
+            .iter()
+            .filter(|envelope| Bucket::of(&envelope.row) == *bucket)
+            .copied()
+            .collect(),
+    });
+    [canary].into_iter().chain(buckets).collect()
+}
+
+impl Group<'_> {
+    /// What is wrong with it, first with the whole, then with each job.
+    fn problems(&self, need: Option<&Need>, accounts: Option<&Accounts>) -> Vec<Problem> {
+        let job = code(&self.job);
+        let jobs = jobs(self.planned);
+        let say = |message: String, hint: &str| vec![Problem::file("", message).hint(hint)];
+        let Some(need) = need else {
+            return match self.planned {
+                0 => Vec::new(),
+                _ => say(
+                    format!("{jobs} planned in {job}, which is not among `needs`"),
+                    "let the verdict wait for it",
+                ),
+            };
+        };
+        match (self.planned, need.result) {
+            (0, JobResult::Skipped) => Vec::new(),
+            (0, result) => say(
+                format!("{job} {}, and nothing was planned for it", ended_as(result)),
+                "see whether the plan is that of this run",
+            ),
+            (_, JobResult::Skipped) => say(
+                format!("{job} was skipped: its {jobs} never ran"),
+                "see its `if`, and whether the shard list of `setup` reached it",
+            ),
+            (_, JobResult::Success) => self.open(accounts),
+            (_, result) => {
+                let message = match self.job == CANARY {
+                    true => format!("the canary {}: it stopped the fan-out", ended_as(result)),
+                    false => format!("{job} {}, with {jobs} planned", ended_as(result)),
+                };
+                let mut problems = say(message, "see the logs of its jobs, and re-run those that failed");
+                problems.extend(self.open(accounts));
+                problems
+            }
+        }
+    }
+
+    /// Jobs that are not done.
+    fn open(&self, accounts: Option<&Accounts>) -> Vec<Problem> {
+        let Some(accounts) = accounts else { return Vec::new() };
+        self.envelopes
+            .iter()
+            .filter_map(|envelope| {
+                let (state, reason) = match accounts.of(&envelope.id) {
+                    Some(outcome) if outcome.state == State::Done => return None,
+                    Some(outcome) if outcome.state == State::Failed => ("failed", outcome.reason.as_str()),
+                    Some(outcome) => ("is missing", outcome.reason.as_str()),
+                    None => ("is missing", "no collector accounts for it"),
+                };
+                let message = format!(
+                    "{} ({}) of {} {state}: {reason}",
+                    envelope.name,
+                    envelope.id,
+                    code(&self.job)
+                );
+                Some(Problem::file("", message).hint("see the log of that job"))
+            })
+            .collect()
+    }
+
+    fn line(&self, need: Option<&Need>, accounts: Option<&Accounts>) -> Line {
+        let result = need.map(|need| need.result);
+        let count = |is: fn(Option<State>) -> bool, whole: Option<usize>| match (result, accounts) {
+            (Some(JobResult::Skipped) | None, _) | (_, None) => whole,
+            (_, Some(accounts)) => {
+                let state = |envelope: &&&Envelope| is(accounts.of(&envelope.id).map(|outcome| outcome.state));
+                Some(self.envelopes.iter().filter(state).count())
+            }
+        };
+        // Without accounts a bucket is known as a whole, or not at all.
+        let (done, failed, missing) = match (result, self.planned) {
+            (Some(JobResult::Success), planned) => (Some(planned), Some(0), Some(0)),
+            (Some(JobResult::Skipped) | None, planned) => (Some(0), Some(0), Some(planned)),
+            (Some(JobResult::Failure), 1) => (Some(0), Some(1), Some(0)),
+            (Some(JobResult::Failure | JobResult::Cancelled), _) => (None, None, None),
+        };
+        Line {
+            bucket: self.bucket.clone(),
+            job: self.job.clone(),
+            result: result.map(JobResult::as_str),
+            planned: self.planned,
+            done: count(|state| state == Some(State::Done), done),
+            failed: count(|state| state == Some(State::Failed), failed),
+            missing: count(|state| !matches!(state, Some(State::Done | State::Failed)), missing),
+        }
+    }
+}
+
+fn jobs(count: usize) -> String {
+    if count == 1 {
+        "1 job".to_owned()
+    } else {
+        format!("{count} jobs")
+    }
+}
+
+fn stopped_by_canary(stopped: &[&Group<'_>]) -> Option<Problem> {
+    let names: Vec<&String> = stopped.iter().map(|group| &group.job).collect();
+    let planned = stopped.iter().map(|group| group.planned).sum();
+    (!names.is_empty()).then(|| {
+        let message = format!("{} never ran, stopped by the canary: {}", jobs(planned), listed(&names));
+        Problem::file("", message).hint("mend what the canary shows, then sweep again")
+    })
+}
+
+/// The counts that `setup` gave the workflow, against the plan: what it lost on the way was not run.
+fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
+    let Some(setup) = needs.0.get(SETUP) else {
+        return Vec::new();
+    };
+    let compare = |output: String, planned: usize| match setup.count(SETUP, &output) {
+        Err(problem) => Some(problem),
+        Ok(count) if count == planned => None,
+        Ok(count) => {
+            let message = format!("`setup` says {count} for {}, the plan says {planned}", code(&output));
+            Some(Problem::file("", message).hint("see whether the plan is that of this run"))
+        }
+    };
+    let totals = [
+        ("jobs".to_owned(), plan.jobs),
+        ("canary_jobs".to_owned(), plan.canary.iter().len()),
+    ];
+    let buckets = Bucket::ALL
+        .iter()
+        .map(|bucket| (format!("{}_jobs", bucket.name()), plan.jobs_in(*bucket)));
+    let wrong = totals
+        .into_iter()
+        .chain(buckets)
+        .filter_map(|(output, planned)| compare(output, planned));
+    let mut problems: Vec<Problem> = wrong.collect();
+    let mut lists: Vec<String> = Bucket::ALL
+        .iter()
+        .filter(|bucket| plan.jobs_in(**bucket) > 0)
+        .map(|bucket| format!("{}_shards", bucket.name()))
+        .collect();
+    lists.extend(plan.canary.iter().map(|_| CANARY.to_owned()));
+    for list in lists {
+        if setup.outputs.get(&list).is_none_or(String::is_empty) {
+            let message = format!(
+                "the job `setup` gave no output {}, so its jobs could not start",
+                code(&list)
+            );
+            problems.push(Problem::file("", message).hint(DROPPED));
+        }
+    }
+    problems
+}
+
+/// Collectors that did not run although there was something to collect.
+fn uncollected(needs: &Needs, plan: &Index) -> Vec<Problem> {
+    let skipped = |collector: &Collector| {
+        let need = needs.0.get(collector.job())?;
+        let asked = gate::collector(*collector, needs, Some(plan)).is_ok_and(|answer| answer.run);
+        (need.result == JobResult::Skipped && asked).then(|| {
+            let message = format!(
+                "{} was skipped although there was something to collect",
+                code(collector.job())
+            );
+            Problem::file("", message).hint("see its `if` and its gate")
+        })
+    };
+    Collector::ALL.iter().filter_map(skipped).collect()
+}
+
+/// Jobs of no bucket that failed or were cancelled. One that was skipped was optional.
+fn others(needs: &Needs, judged: &[String]) -> Vec<Problem> {
+    let judged: HashSet<&String> = judged.iter().collect();
+    let others = needs.0.iter().filter(|(name, _)| !judged.contains(name));
+    others
+        .filter(|(_, need)| matches!(need.result, JobResult::Failure | JobResult::Cancelled))
+        .map(|(name, need)| {
+            let message = format!("{} {}", code(name), ended_as(need.result));
+            Problem::file("", message).hint("see the log of that job")
+        })
+        .collect()
+}

@@ -1,0 +1,367 @@
+//! `sweepctl gate`: answers for every way in which the jobs before it can end.
+
+use std::io::Write;
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::read_outputs;
+use crate::support::{json as run_json, stderr, stdout, sweepctl, write};
+
+/// The jobs of the twelve buckets.
+pub const THROUGHPUT: [&str; 8] = [
+    "sweep-single-node-1k1k",
+    "sweep-single-node-8k1k",
+    "sweep-single-node-other",
+    "sweep-single-node-agentic",
+    "sweep-multi-node-1k1k",
+    "sweep-multi-node-8k1k",
+    "sweep-multi-node-other",
+    "sweep-multi-node-agentic",
+];
+pub const EVALS: [&str; 4] = [
+    "sweep-evals",
+    "sweep-agentic-evals",
+    "sweep-multi-node-evals",
+    "sweep-multi-node-agentic-evals",
+];
+
+/// A plan of a small fleet: a canary, two more jobs at 1k1k, three at 8k1k, one of other lengths, two evals.
+pub struct Plan {
+    pub folder: TempDir,
+    pub outputs: Value,
+}
+
+const CONFIG: &str = "\
+small:
+  image: engine:1
+  model: acme/small
+  model-prefix: small
+  precision: fp8
+  framework: vllm
+  runner: h1
+  multinode: false
+  scenarios:
+    fixed-seq-len:
+    - { isl: 1024, osl: 1024, search-space: [{ tp: 1, conc-list: [4, 8, 32] }] }
+    - { isl: 8192, osl: 1024, search-space: [{ tp: 1, conc-list: [16, 32, 64] }] }
+    - { isl: 512, osl: 512, search-space: [{ tp: 1, conc-list: [8] }] }
+";
+
+impl Plan {
+    pub fn new(more: &[&str]) -> Self {
+        let folder = TempDir::new().expect("a folder");
+        let at = folder.path();
+        write(at, "configs/x-master.yaml", CONFIG);
+        write(at, "configs/runners.yaml", "labels: { h1: [h1_0] }\nhardware: {}\n");
+        let mut command = sweepctl(at);
+        command
+            .args(["generate", "full-sweep", "--emit", "plan", "--github-output"])
+            .args(more)
+            .env("GITHUB_OUTPUT", at.join("outputs"));
+        let output = command.output().expect("the binary runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        let outputs = read_outputs(&at.join("outputs"));
+        let outputs = outputs.into_iter().map(|(name, value)| (name, json!(value))).collect();
+        Self {
+            folder,
+            outputs: Value::Object(outputs),
+        }
+    }
+}
+
+/// `toJson(needs)`: the named jobs ended so, every other bucket was skipped.
+pub fn needs(plan: &Plan, ended: &[(&str, &str)]) -> Value {
+    let mut needs = json!({
+        "decide": { "result": "success", "outputs": { "run": "true", "canary": "true", "reason": "Asked for." } },
+        "setup": { "result": "success", "outputs": plan.outputs },
+        "canary": { "result": "skipped", "outputs": {} },
+    });
+    for job in THROUGHPUT.iter().chain(&EVALS) {
+        needs[*job] = json!({ "result": "skipped", "outputs": {} });
+    }
+    for (job, result) in ended {
+        needs[*job]["result"] = json!(result);
+        needs[*job]["outputs"] = needs[*job].get("outputs").cloned().unwrap_or(json!({}));
+    }
+    needs
+}
+
+fn ask(plan: &Plan, gate: &str, needs: &Value, with_plan: bool) -> Result<(bool, String), String> {
+    let at = plan.folder.path();
+    write(at, "needs.json", needs.to_string());
+    let mut command = sweepctl(at);
+    command.args(["gate", "--for", gate, "--needs", "needs.json"]);
+    if with_plan {
+        command.args(["--plan", "plan"]);
+    }
+    let output = command.output().expect("the binary runs");
+    match output.status.code() {
+        Some(0) => {
+            let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            Ok((
+                answer["run"].as_bool().expect("an answer"),
+                answer["reason"].as_str().expect("a reason").to_owned(),
+            ))
+        }
+        Some(1) => Err(stderr(&output)),
+        code => panic!("exit code {code:?}: {}", stderr(&output)),
+    }
+}
+
+/// The answer with and without the plan's index must be the same.
+fn answer(plan: &Plan, gate: &str, needs: &Value) -> bool {
+    let (with, without) = (ask(plan, gate, needs, true), ask(plan, gate, needs, false));
+    let (with, without) = (with.expect("an answer"), without.expect("an answer"));
+    assert_eq!(with.0, without.0, "{gate}: {} / {}", with.1, without.1);
+    with.0
+}
+
+#[test]
+fn the_canary_opens_the_fan_out() {
+    let plan = Plan::new(&["--canary"]);
+    for (result, run) in [
+        ("success", true),
+        ("failure", false),
+        ("cancelled", false),
+        ("skipped", false),
+    ] {
+        assert_eq!(
+            answer(&plan, "canary", &needs(&plan, &[("canary", result)])),
+            run,
+            "{result}"
+        );
+    }
+    // Nobody asked for one, or no job could be one.
+    let none = [Plan::new(&[]), Plan::new(&["--canary", "--evals-only"])];
+    for plan in &none {
+        assert!(answer(plan, "canary", &needs(plan, &[])));
+    }
+    assert!(!answer(&plan, "canary", &needs(&plan, &[("setup", "failure")])));
+    assert!(!answer(
+        &plan,
+        "canary",
+        &needs(&plan, &[("setup", "skipped"), ("decide", "failure")])
+    ));
+}
+
+#[test]
+fn a_canary_whose_count_was_dropped_is_not_taken_for_none() {
+    let plan = Plan::new(&["--canary"]);
+    let mut lost = needs(&plan, &[]);
+    lost["setup"]["outputs"]
+        .as_object_mut()
+        .expect("outputs")
+        .remove("canary_jobs");
+    let said = ask(&plan, "canary", &lost, false).expect_err("a count is missing");
+    assert!(said.contains("`canary_jobs`") && said.contains("masked"), "{said}");
+    assert_eq!(ask(&plan, "canary", &lost, true).map(|(run, _)| run), Ok(false));
+}
+
+#[test]
+fn the_canary_is_the_lowest_single_node_job_without_an_eval() {
+    let plan = Plan::new(&["--canary"]);
+    let canary: Value =
+        serde_json::from_str(plan.outputs["canary"].as_str().expect("text")).expect("an envelope as JSON");
+    assert_eq!(
+        (&canary["row"]["conc"], &canary["row"]["isl"]),
+        (&json!(4), &json!(1024))
+    );
+    assert_eq!(canary["row"]["run-eval"], false);
+    // It leaves the matrix and stays in the plan.
+    let at = plan.folder.path();
+    let shard = run_json(at, ["shard", "--bucket", "single_node_1k1k", "--index", "0"]);
+    let concs: Vec<&Value> = shard
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|e| &e["row"]["conc"])
+        .collect();
+    assert_eq!(concs, [&json!(8), &json!(32)]);
+    let index: Value =
+        serde_json::from_slice(&std::fs::read(at.join("plan/index.json")).expect("an index")).expect("JSON");
+    assert_eq!(
+        (&index["jobs"], &index["throughput-jobs"], &index["canary"]),
+        (&json!(9), &json!(7), &canary)
+    );
+    // Without it the plan is as ever.
+    assert_eq!(Plan::new(&[]).outputs["single_node_1k1k_jobs"], "3");
+}
+
+#[test]
+fn collectors_run_when_and_only_when_something_ran() {
+    let plan = Plan::new(&["--canary"]);
+    for result in ["success", "failure", "cancelled"] {
+        for job in THROUGHPUT.iter().chain(&["canary"]) {
+            let ended = needs(&plan, &[(job, result)]);
+            assert!(answer(&plan, "collect-results", &ended), "{job} {result}");
+            assert!(!answer(&plan, "collect-evals", &ended), "{job} {result}");
+        }
+        for job in EVALS {
+            let ended = needs(&plan, &[(job, result)]);
+            assert!(answer(&plan, "collect-evals", &ended), "{job} {result}");
+            assert!(!answer(&plan, "collect-results", &ended), "{job} {result}");
+        }
+    }
+    let none = needs(&plan, &[]);
+    assert!(!answer(&plan, "collect-evals", &none));
+    assert!(!answer(&plan, "collect-results", &none));
+    let (_, dropped) = ask(&plan, "collect-evals", &none, true).expect("an answer");
+    assert!(dropped.contains("None of the 2 planned eval jobs ran"), "{dropped}");
+    let (_, unplanned) = ask(&Plan::new(&["--no-evals"]), "collect-evals", &none, true).expect("an answer");
+    assert!(unplanned.contains("No eval job was planned"), "{unplanned}");
+}
+
+#[test]
+fn a_workflow_without_canaries_has_no_such_job() {
+    let plan = Plan::new(&[]);
+    let mut ended = needs(&plan, &[("sweep-single-node-1k1k", "success")]);
+    ended.as_object_mut().expect("needs").remove("canary");
+    assert!(answer(&plan, "collect-results", &ended));
+}
+
+/// Needs of the jobs after the collectors, with the rows that these gave.
+fn collected(plan: &Plan, results: (&str, Option<&str>), evals: (&str, Option<&str>)) -> Value {
+    let mut needs = needs(plan, &[]);
+    for (job, (result, rows)) in [("collect-results", results), ("collect-evals", evals)] {
+        let outputs = rows.map_or(json!({}), |rows| json!({ "rows": rows }));
+        needs[job] = json!({ "result": result, "outputs": outputs });
+    }
+    needs
+}
+
+#[test]
+fn only_whole_collections_are_published() {
+    let plan = Plan::new(&[]);
+    let ok = |rows| ("success", Some(rows));
+    let ingest = |results, evals| ask(&plan, "ingest", &collected(&plan, results, evals), true);
+    let (run, reason) = ingest(ok("7"), ok("2")).expect("an answer");
+    assert!(run && reason.starts_with("9 collected rows"), "{reason}");
+    for (results, evals, because) in [
+        (ok("7"), ("failure", None), "`collect-evals` failed"),
+        (("failure", Some("7")), ok("2"), "`collect-results` failed"),
+        (ok("7"), ("cancelled", None), "`collect-evals` was cancelled"),
+        (ok("0"), ok("2"), "`collect-results` found nothing"),
+        (
+            ok("0"),
+            ok("0"),
+            "`collect-results` found nothing, and `collect-evals` found nothing",
+        ),
+        (
+            ok("7"),
+            ("skipped", None),
+            "2 eval jobs were planned and `collect-evals` did not run",
+        ),
+        (("skipped", None), ("skipped", None), "7 throughput jobs were planned"),
+    ] {
+        let (run, reason) = ingest(results, evals).expect("an answer");
+        assert!(!run && reason.contains(because), "{because}: {reason}");
+    }
+    // Evals that nobody planned are not waited for.
+    let no_evals = Plan::new(&["--no-evals"]);
+    let needs = collected(&no_evals, ok("7"), ("skipped", None));
+    assert!(answer(&no_evals, "ingest", &needs));
+    assert!(!answer(
+        &no_evals,
+        "ingest",
+        &collected(&no_evals, ("skipped", None), ("skipped", None))
+    ));
+}
+
+#[test]
+fn a_count_that_is_missing_or_none_is_an_error() {
+    let plan = Plan::new(&[]);
+    for rows in [None, Some(""), Some("-1"), Some("many")] {
+        for gate in ["ingest", "comparison"] {
+            let needs = collected(&plan, ("success", rows), ("success", Some("2")));
+            let said = ask(&plan, gate, &needs, true).expect_err("no count");
+            assert!(said.contains("`rows`") && said.contains("`collect-results`"), "{said}");
+        }
+    }
+}
+
+#[test]
+fn a_comparison_takes_what_there_is() {
+    let plan = Plan::new(&[]);
+    let compare = |results, evals| answer(&plan, "comparison", &collected(&plan, results, evals));
+    assert!(compare(("success", Some("7")), ("failure", None)));
+    assert!(compare(("skipped", None), ("success", Some("2"))));
+    assert!(!compare(("success", Some("0")), ("failure", Some("2"))));
+    assert!(!compare(("skipped", None), ("skipped", None)));
+}
+
+#[test]
+fn jobs_that_are_not_waited_for_are_an_error() {
+    let plan = Plan::new(&["--canary"]);
+    for (gate, missing) in [
+        ("canary", "canary"),
+        ("canary", "setup"),
+        ("collect-results", "sweep-multi-node-other"),
+        ("collect-evals", "sweep-agentic-evals"),
+        ("ingest", "collect-evals"),
+        ("comparison", "collect-results"),
+    ] {
+        let mut needs = collected(&plan, ("success", Some("7")), ("success", Some("2")));
+        needs.as_object_mut().expect("needs").remove(missing);
+        let said = ask(&plan, gate, &needs, true).expect_err(missing);
+        assert!(
+            said.contains(&format!("`{missing}`")) && said.contains("`needs`"),
+            "{gate}: {said}"
+        );
+    }
+    let mut none = needs(&plan, &[]);
+    for job in EVALS {
+        none.as_object_mut().expect("needs").remove(job);
+    }
+    let said = ask(&plan, "collect-evals", &none, true).expect_err("none of them");
+    assert!(EVALS.iter().all(|job| said.contains(job)), "all are named: {said}");
+}
+
+#[test]
+fn needs_come_through_standard_input_and_answers_go_to_outputs() {
+    let plan = Plan::new(&[]);
+    let at = plan.folder.path();
+    let outputs = at.join("gate-outputs");
+    let mut child = sweepctl(at)
+        .args(["gate", "--for", "collect-evals", "--needs", "-", "--github-output"])
+        .env("GITHUB_OUTPUT", &outputs)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary runs");
+    let text = serde_json::to_string_pretty(&needs(&plan, &[("sweep-evals", "failure")])).expect("JSON");
+    child
+        .stdin
+        .take()
+        .expect("a pipe")
+        .write_all(text.as_bytes())
+        .expect("it reads");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(output.status.success());
+    assert_eq!(
+        read_outputs(&outputs),
+        [
+            ("run".to_owned(), "true".to_owned()),
+            (
+                "reason".to_owned(),
+                "There is something to collect: `sweep-evals` ran.".to_owned()
+            ),
+        ]
+    );
+    assert!(stdout(&output).contains("\"run\":true"));
+}
+
+#[test]
+fn needs_that_are_none_are_refused() {
+    let plan = Plan::new(&[]);
+    let unknown = json!({ "setup": { "result": "neutral", "outputs": {} } });
+    for needs in [json!([]), json!("x"), unknown, json!({ "setup": { "outputs": {} } })] {
+        let said = ask(&plan, "canary", &needs, false).expect_err("no needs");
+        assert!(said.contains("toJson(needs)"), "{said}");
+    }
+    let output = sweepctl(plan.folder.path())
+        .args(["gate", "--needs", "x", "--for", "none"])
+        .output();
+    assert_eq!(output.expect("the binary runs").status.code(), Some(2));
+}
