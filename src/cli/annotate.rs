@@ -1,19 +1,52 @@
 //! Problems as annotations of a step, within what a step may make.
 
-use crate::config::problem::Problem;
-use crate::runner::{self, Level, MAX_ANNOTATIONS};
+use std::path::Path;
 
-/// Annotates each problem on GitHub Actions, up to the limit of a step, and then says how many more there are.
-pub fn problems(level: Level, title: &str, problems: &[Problem]) {
+use crate::config::problem::Problem;
+use crate::runner::{self, Level, Location, MAX_ANNOTATIONS};
+
+/// Annotates each problem on GitHub Actions, up to the limit of a step.
+pub fn problems(level: Level, problems: &[Problem]) {
     if !runner::on_actions() {
         return;
     }
     for problem in problems.iter().take(MAX_ANNOTATIONS) {
-        runner::annotate(level, title, &problem.message, None);
+        let hint = problem
+            .hint
+            .as_ref()
+            .map(|hint| format!("\n{hint}"))
+            .unwrap_or_default();
+        let place = place(problem);
+        runner::annotate(level, "", &format!("{}{hint}", problem.message), place.as_ref());
     }
-    let more = problems.len().saturating_sub(MAX_ANNOTATIONS);
-    if more > 0 {
-        let message = format!("{more} more: see the log and the step summary");
-        runner::annotate(level, title, &message, None);
+    let rest = problems.get(MAX_ANNOTATIONS..).unwrap_or_default();
+    if rest.is_empty() {
+        return;
     }
+    let message = format!("{} more: see the log and the step summary", rest.len());
+    runner::annotate(level, "", &message, None);
+}
+
+/// Puts the problems that [`problems`] has no room for into the step summary, for commands that write none of their own.
+pub fn summarize_rest(problems: &[Problem]) {
+    let rest = problems.get(MAX_ANNOTATIONS..).unwrap_or_default();
+    if !runner::on_actions() || rest.is_empty() {
+        return;
+    }
+    let texts: String = rest.iter().map(|problem| format!("{problem}\n\n")).collect();
+    // The summary repeats what the log says: one that cannot be written takes nothing away.
+    let _ = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&texts)));
+}
+
+/// The place in the repository: a text that came from a commit is named `<ref>:<path>`.
+fn place(problem: &Problem) -> Option<Location> {
+    let in_commit = problem.file.split_once(':').map(|(_, path)| path);
+    let file = in_commit
+        .filter(|path| Path::new(path).is_file())
+        .unwrap_or(&problem.file);
+    (!file.is_empty()).then(|| Location {
+        file: file.to_owned(),
+        line: problem.span.map_or(0, |span| span.line),
+        column: problem.span.map_or(0, |span| span.column),
+    })
 }

@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
-use super::{annotate, output};
+use super::{Told, annotate, output};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names;
@@ -189,11 +189,9 @@ impl Common {
             all.extend(Problems(unsaid));
         }
         if fails {
-            annotate::problems(Level::Error, "Collect", &all.0);
-            all.into_result()?;
-            return Ok(());
+            return Ok(all.into_result().map_err(Told)?);
         }
-        annotate::problems(Level::Warning, "Collect", &all.0);
+        annotate::problems(Level::Warning, &all.0);
         for problem in &all.0 {
             anstream::eprintln!("{}", problem.to_string().replacen("error:", "warning:", 1));
         }

@@ -8,11 +8,11 @@ use globset::GlobBuilder;
 use serde::Serialize;
 
 use super::inputs::{CONFIGS, both};
-use super::{annotate, envelope_file, output};
+use super::{Told, envelope_file, output};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::thresholds::{BUILT_IN, Thresholds};
-use crate::runner::{self, Level};
+use crate::runner;
 use crate::step::results::{file, meta};
 use crate::step::validate::{self, Check, Report, Request, Silence};
 
@@ -76,8 +76,7 @@ impl Validate {
         let report = validate::validate(&self.request()?);
         runner::summarize(&report.markdown())?;
         self.print(&report)?;
-        annotate::problems(Level::Error, "Eval scores", &report.problems);
-        Problems(report.problems).into_result()?;
+        Problems(report.problems).into_result().map_err(Told)?;
         Ok(())
     }
 

@@ -29,7 +29,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::problem::{Problem, Problems};
-use crate::runner::{self, Level, Location};
+use crate::runner::Level;
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -150,42 +150,26 @@ fn report(error: &anyhow::Error) -> u8 {
         let _ = usage.print();
         return USAGE;
     }
-    match error.downcast_ref::<Problems>() {
-        Some(problems) => report_problems(problems),
-        None => anstream::eprintln!("{}", Problem::file("", format!("{error:#}"))),
+    if let Some(Told(problems)) = error.downcast_ref() {
+        report_problems(problems);
+    } else if let Some(problems) = error.downcast_ref::<Problems>() {
+        report_problems(problems);
+        annotate::summarize_rest(&problems.0);
+    } else {
+        anstream::eprintln!("{}", Problem::file("", format!("{error:#}")));
     }
     REFUSED
 }
 
-/// Problems for people; on Actions the first are annotations too, and all are in the step summary.
+/// Problems that the step summary holds already.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+struct Told(Problems);
+
+/// Problems for people; on Actions they are annotations too.
 fn report_problems(problems: &Problems) {
     anstream::eprintln!("{problems}");
-    if !runner::on_actions() {
-        return;
-    }
-    for problem in problems.0.iter().take(runner::MAX_ANNOTATIONS) {
-        let place = Location {
-            file: problem.file.clone(),
-            line: problem.span.map_or(0, |span| span.line),
-            column: problem.span.map_or(0, |span| span.column),
-        };
-        let hint = problem
-            .hint
-            .as_ref()
-            .map(|hint| format!("\n{hint}"))
-            .unwrap_or_default();
-        let message = format!("{}{hint}", problem.message);
-        runner::annotate(Level::Error, "", &message, (!place.file.is_empty()).then_some(&place));
-    }
-    let rest: String = problems
-        .0
-        .iter()
-        .skip(runner::MAX_ANNOTATIONS)
-        .map(|problem| format!("{problem}\n\n"))
-        .collect();
-    if !rest.is_empty() {
-        let _ = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&rest)));
-    }
+    annotate::problems(Level::Error, &problems.0);
 }
 
 /// A usage error that clap's own rules cannot express.
