@@ -61,6 +61,8 @@ impl PartialEq for Place {
     }
 }
 
+impl Eq for Place {}
+
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}:{}", self.source.name, self.span.line, self.span.column)
