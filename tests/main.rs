@@ -2,5 +2,6 @@
 
 mod cli;
 mod corpus;
+mod fleet;
 mod mock_server;
 mod support;
