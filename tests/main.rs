@@ -2,6 +2,8 @@
 
 mod cli;
 mod corpus;
+mod docs;
 mod fleet;
 mod mock_server;
+mod schemas;
 mod support;

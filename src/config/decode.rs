@@ -62,12 +62,24 @@ impl Decoder {
             Some(Scalar::Null) => self.mismatch(node, name, "a string", "give it a value, or remove the field"),
             Some(Scalar::Bool(_)) => self.mismatch(node, name, "a string", "quote it if the text is meant"),
             Some(Scalar::Str(text)) if text.is_empty() => {
-                self.mismatch(node, name, "a string", "give it a value, or remove the field");
+                self.report(
+                    node.span,
+                    format!("`{name}` is empty"),
+                    "give it a value, or remove the field",
+                );
             }
             Some(_) => return Some(node.text().to_owned()),
             None => self.mismatch(node, name, "a string", "write one value on the line"),
         }
         None
+    }
+
+    /// A string that may be empty: `""`.
+    pub fn string_or_empty(&mut self, node: &Node<'_>, name: &str) -> Option<String> {
+        match node.scalar() {
+            Some(Scalar::Str(text)) if text.is_empty() => Some(String::new()),
+            _ => self.string(node, name),
+        }
     }
 
     /// `true` or `false`.
