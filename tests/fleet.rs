@@ -296,9 +296,24 @@ fn equal_sizes_are_one_topology_however_they_are_written() {
 fn files_are_read_with_the_habits_of_yaml_1_1() {
     let folder = folder();
     let master = "configs/amd-master.yaml";
-    edit(folder.path(), master, "{ name: rr, version: \"1.10\" }", "{ name: rr, version: 1.10 }");
-    edit(folder.path(), master, "image: example/vllm:1\n  model: org/alpha", "image: 0.8.1.post1\n  model: 010");
-    edit(folder.path(), master, "{ tp: 8, pp: 2, dcp-size: 4", "{ tp: 0x8, pp: 2, dp-attn: on, dcp-size: 4");
+    edit(
+        folder.path(),
+        master,
+        "{ name: rr, version: \"1.10\" }",
+        "{ name: rr, version: 1.10 }",
+    );
+    edit(
+        folder.path(),
+        master,
+        "image: example/vllm:1\n  model: org/alpha",
+        "image: 0.8.1.post1\n  model: 010",
+    );
+    edit(
+        folder.path(),
+        master,
+        "{ tp: 8, pp: 2, dcp-size: 4",
+        "{ tp: 0x8, pp: 2, dp-attn: on, dcp-size: 4",
+    );
     let args = ["generate", "test-config", "--config-keys", "alpha-*", "--conc", "1"];
     let row = support::json(folder.path(), args)[0].clone();
     assert_eq!(row["router"]["version"], "1.10");

@@ -5,5 +5,6 @@ mod corpus;
 mod docs;
 mod fleet;
 mod mock_server;
+mod policy;
 mod schemas;
 mod support;
