@@ -9,7 +9,7 @@ use std::sync::Arc;
 use git2::{Commit, ErrorClass, ErrorCode, Oid, Repository};
 
 use crate::config::problem::{Problem, Problems, nearest};
-use crate::config::source::Source;
+use crate::config::source::{MAX_BYTES, Source};
 
 /// The changelog, from the repository's root.
 pub const CHANGELOG: &str = "perf-changelog.yaml";
@@ -116,6 +116,10 @@ impl Repo {
         if entry.filemode() == 0o120_000 {
             let message = format!("`{path}` is a symbolic link at {}", revision.name);
             return Err(Problem::file(path, message).hint("commit the file itself"));
+        }
+        let size = self.repository.odb().and_then(|odb| odb.read_header(entry.id()));
+        if size.map_err(|e| failed(&e))?.0 as u64 > MAX_BYTES {
+            return Err(Source::too_large(&display_name(revision, path)));
         }
         let object = entry.to_object(&self.repository).map_err(|e| failed(&e))?;
         let blob = object
