@@ -4,6 +4,7 @@ mod cli;
 mod corpus;
 mod docs;
 mod fleet;
+mod hostile;
 mod mock_server;
 mod policy;
 mod schemas;
