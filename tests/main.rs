@@ -3,9 +3,11 @@
 mod cli;
 mod corpus;
 mod docs;
+mod emission;
 mod fleet;
 mod hostile;
 mod mock_server;
 mod policy;
+mod properties;
 mod schemas;
 mod support;
