@@ -200,6 +200,12 @@ impl Repo {
         let commit = self.repository.find_commit(id).map_err(failed)?;
         let parent = match commit.parent_id(0) {
             Ok(parent) => Some(self.repository.find_commit(parent).map_err(failed)?),
+            // Where a shallow clone was cut, a commit looks like a first one.
+            Err(_) if self.is_cut_at(id) => {
+                let problem = Problem::file("", format!("the history ends at {id} before an entry was added"));
+                return Err(problem
+                    .hint("this clone is shallow: run `git fetch --unshallow`, or check out with `fetch-depth: 0`"));
+            }
             Err(_) => None,
         };
         let blob = |commit: &Commit<'_>| {
@@ -215,6 +221,12 @@ impl Repo {
             head: revision(id),
         });
         Ok((parent.map(|p| p.id()), change))
+    }
+
+    /// Whether a shallow clone has this commit without its parents.
+    fn is_cut_at(&self, id: Oid) -> bool {
+        let cuts = std::fs::read_to_string(self.repository.commondir().join("shallow")).unwrap_or_default();
+        cuts.lines().any(|line| line.trim() == id.to_string())
     }
 
     /// The best common ancestor of two revisions.
@@ -303,7 +315,8 @@ fn display_name(revision: &Revision, path: &str) -> String {
 }
 
 fn open_problem(folder: &Path, error: &git2::Error) -> Problem {
-    let place = folder.display().to_string();
+    let place = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let place = place.display().to_string();
     let message = error.message();
     if error.code() == ErrorCode::Owner {
         return Problem::file(&place, "the repository belongs to another user").hint(format!(
