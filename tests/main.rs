@@ -9,5 +9,6 @@ mod hostile;
 mod mock_server;
 mod policy;
 mod properties;
+mod repositories;
 mod schemas;
 mod support;
