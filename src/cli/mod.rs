@@ -118,7 +118,7 @@ fn report_problems(problems: &Problems) {
     }
     for problem in problems.0.iter().take(runner::MAX_ANNOTATIONS) {
         let place = Location {
-            file: problem.file.clone(),
+            file: path_of(&problem.file).to_owned(),
             line: problem.span.map_or(0, |span| span.line),
             column: problem.span.map_or(0, |span| span.column),
         };
@@ -139,6 +139,11 @@ fn report_problems(problems: &Problems) {
     if !rest.is_empty() {
         let _ = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&rest)));
     }
+}
+
+/// The path in the repository of a file that was read at a ref (`<ref>:<path>`); refs hold no `:`.
+fn path_of(file: &str) -> &str {
+    file.split_once(':').map_or(file, |(_, path)| path)
 }
 
 /// A usage error that clap's own rules cannot express.

@@ -109,7 +109,7 @@ pub fn parse(source: &Source) -> Result<Node<'_>, Problems> {
             if error.info().contains("recursion limit") {
                 return too_deep(source, span);
             }
-            Problem::at(source, span, format!("not YAML: {}", error.info()))
+            Problem::at(source, span, format!("not YAML: {}", error.info())).hint(way_out(error.info()))
         })?;
         builder.event(event, span)?;
     }
@@ -308,6 +308,29 @@ impl<'s> Builder<'s> {
         }
         own
     }
+}
+
+/// The likeliest way out of a syntax error, by what the parser says.
+fn way_out(info: &str) -> &'static str {
+    const HINTS: [(&str, &str); 6] = [
+        ("tabs", "indent with spaces"),
+        ("simple key", "the line before may lack a space after its `:`"),
+        (
+            "mapping values",
+            "indent the line like its neighbours, or quote a text that holds `: `",
+        ),
+        (
+            "only valid inside a block",
+            "a `[`, `{` or quote before it may not be closed",
+        ),
+        ("unknown anchor", "define it with `&name` before it is used"),
+        ("quoted scalar", "close the quote"),
+    ];
+    let known = HINTS.iter().find(|(part, _)| info.contains(part));
+    known.map_or(
+        "check the indentation, and that each `[`, `{` and quote is closed",
+        |(_, hint)| hint,
+    )
 }
 
 fn too_deep(source: &Source, span: Span) -> Problem {
