@@ -6,6 +6,7 @@ mod docs;
 mod emission;
 mod fleet;
 mod hostile;
+mod mistakes;
 mod mock_server;
 mod policy;
 mod properties;
