@@ -33,8 +33,8 @@ fn a_fifth_policy_picks_what_it_says() {
     //   The mtp rows belong to the same deployment here. beta has 16 alone.
     // sides: gamma's rows stand with their highest from 12 up, 64, 128 and 12. By decode.num-worker, prefill.dp-attn
     //   there are two groups, {64, 128} and {12}; the median of the first is 128, whose own list has 16 and 128.
-    // short: the other lengths are looked at too: gamma's 1k1k row is under the floor, and nothing stands in.
-    // memory: agentic rows that offload, by the hardware's own suite, only where evals are the point.
+    //   It looks at every length: gamma's 1k1k row, with 4, is under the floor.
+    // memory: agentic rows that offload, by an evaluator of their own, only where evals are the point.
     // traces: agentic rows from 8 up by model; kimi's 16, and minimax's 32. delta's 8 is enough; beta's too.
     same(
         &[],
