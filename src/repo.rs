@@ -9,7 +9,7 @@ use std::sync::Arc;
 use git2::{Commit, ErrorClass, ErrorCode, IndexEntry, IndexTime, Oid, Repository};
 
 use crate::config::problem::{Problem, Problems, nearest};
-use crate::config::source::Source;
+use crate::config::source::{MAX_BYTES, Source};
 
 /// The changelog, from the repository's root.
 pub const CHANGELOG: &str = "perf-changelog.yaml";
@@ -117,6 +117,10 @@ impl Repo {
             let message = format!("`{path}` is a symbolic link at {}", revision.name);
             return Err(Problem::file(path, message).hint("commit the file itself"));
         }
+        let size = self.repository.odb().and_then(|odb| odb.read_header(entry.id()));
+        if size.map_err(|e| failed(&e))?.0 as u64 > MAX_BYTES {
+            return Err(Source::too_large(&display_name(revision, path)));
+        }
         let object = entry.to_object(&self.repository).map_err(|e| failed(&e))?;
         let blob = object
             .as_blob()
@@ -196,6 +200,12 @@ impl Repo {
         let commit = self.repository.find_commit(id).map_err(failed)?;
         let parent = match commit.parent_id(0) {
             Ok(parent) => Some(self.repository.find_commit(parent).map_err(failed)?),
+            // Where a shallow clone was cut, a commit looks like a first one.
+            Err(_) if self.is_cut_at(id) => {
+                let problem = Problem::file("", format!("the history ends at {id} before an entry was added"));
+                return Err(problem
+                    .hint("this clone is shallow: run `git fetch --unshallow`, or check out with `fetch-depth: 0`"));
+            }
             Err(_) => None,
         };
         let blob = |commit: &Commit<'_>| {
@@ -238,6 +248,12 @@ impl Repo {
             .find_map(|line| line.strip_prefix(b"parent "));
         let Some(parent) = written else { return Ok(None) };
         self.revision(&String::from_utf8_lossy(parent)).map(Some)
+    }
+
+    /// Whether a shallow clone has this commit without its parents.
+    fn is_cut_at(&self, id: Oid) -> bool {
+        let cuts = std::fs::read_to_string(self.repository.commondir().join("shallow")).unwrap_or_default();
+        cuts.lines().any(|line| line.trim() == id.to_string())
     }
 
     /// The best common ancestor of two revisions.
@@ -390,7 +406,8 @@ pub fn display_name(revision: &Revision, path: &str) -> String {
 }
 
 fn open_problem(folder: &Path, error: &git2::Error) -> Problem {
-    let place = folder.display().to_string();
+    let place = folder.canonicalize().unwrap_or_else(|_| folder.to_path_buf());
+    let place = place.display().to_string();
     let message = error.message();
     if error.code() == ErrorCode::Owner {
         return Problem::file(&place, "the repository belongs to another user").hint(format!(

@@ -108,9 +108,7 @@ impl PlanArgs {
     pub fn plan(&self) -> Result<Plan, Problems> {
         let repo = Repo::open(Path::new("."))?;
         let sides = self.refs.sides(&repo)?;
-        let head_changelog = repo
-            .file(&sides.head, CHANGELOG)?
-            .unwrap_or_else(|| empty_changelog(&sides.head));
+        let head_changelog = repo.required_file(&sides.head, CHANGELOG)?;
         let base_changelog = match &sides.base {
             Some(base) => repo.file(base, CHANGELOG)?,
             None => None,
@@ -220,10 +218,6 @@ fn adds_entries(base: Option<&Arc<Source>>, head: &Arc<Source>) -> bool {
     let Some(base) = base else { return !head.is_empty() };
     let Ok(base) = Changelog::parse(base) else { return false };
     head.added(&base).is_ok_and(|added| !added.is_empty())
-}
-
-fn empty_changelog(head: &Revision) -> Arc<Source> {
-    Arc::new(Source::new(format!("{}:{CHANGELOG}", head.name), String::new()))
 }
 
 /// The entries that the head has beyond the base.

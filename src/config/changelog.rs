@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decode::Decoder;
-use super::problem::{Problem, Problems, Span};
+use super::problem::{Place, Problem, Problems, Span};
 use super::scalar::Scalar;
 use super::source::Source;
 use super::tree::{self, Node, Value};
@@ -49,6 +49,9 @@ pub struct Entry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1))]
     pub scenario_type: Option<Vec<ScenarioType>>,
+    /// Where each of the config keys stands, for problems that only show later.
+    #[serde(skip)]
+    pub key_places: Vec<Place>,
 }
 
 impl Entry {
@@ -244,7 +247,12 @@ fn field_meaning(field: &str, node: &Node<'_>) -> Meaning {
 
 fn entry(d: &mut Decoder, node: &Node<'_>) -> Option<Entry> {
     let mut f = d.fields(node, "a changelog entry")?;
-    let config_keys = f.required(d, "config-keys", |d, n, name| d.strings(n, name, 1));
+    let config_keys = f.required(d, "config-keys", |d, n, name| {
+        d.list(n, name, 1, |d, item| {
+            let key = d.string(item, name)?;
+            Some((key, d.place(item.span)))
+        })
+    });
     let description = f.required(d, "description", |d, n, name| d.strings(n, name, 1));
     let pr_link = f.required(d, "pr-link", Decoder::string);
     let evals_only = f.optional(d, "evals-only", Decoder::boolean).unwrap_or(false);
@@ -267,8 +275,9 @@ fn entry(d: &mut Decoder, node: &Node<'_>) -> Option<Entry> {
         }
     }
     f.finish(d);
+    let (config_keys, key_places) = config_keys?.into_iter().unzip();
     Some(Entry {
-        config_keys: config_keys?,
+        config_keys,
         description: description?,
         pr_link: pr_link?,
         evals_only,
@@ -277,5 +286,6 @@ fn entry(d: &mut Decoder, node: &Node<'_>) -> Option<Entry> {
         append_only,
         eval_min_prefill_ep,
         scenario_type,
+        key_places,
     })
 }

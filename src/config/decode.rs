@@ -41,8 +41,9 @@ impl Decoder {
 
     /// Reports a problem at a place.
     pub fn report(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) {
-        let problem = Problem::at(&self.source, span, message).hint(hint);
-        self.problems.push(problem);
+        let (message, hint) = (message.into(), hint.into());
+        self.problems
+            .push_at(&self.source, span, |problem| Problem { message, ..problem }.hint(hint));
     }
 
     fn mismatch(&mut self, node: &Node<'_>, name: &str, wanted: &str, hint: &str) {
@@ -62,12 +63,24 @@ impl Decoder {
             Some(Scalar::Null) => self.mismatch(node, name, "a string", "give it a value, or remove the field"),
             Some(Scalar::Bool(_)) => self.mismatch(node, name, "a string", "quote it if the text is meant"),
             Some(Scalar::Str(text)) if text.is_empty() => {
-                self.mismatch(node, name, "a string", "give it a value, or remove the field");
+                self.report(
+                    node.span,
+                    format!("`{name}` is empty"),
+                    "give it a value, or remove the field",
+                );
             }
             Some(_) => return Some(node.text().to_owned()),
             None => self.mismatch(node, name, "a string", "write one value on the line"),
         }
         None
+    }
+
+    /// A string that may be empty: `""`.
+    pub fn string_or_empty(&mut self, node: &Node<'_>, name: &str) -> Option<String> {
+        match node.scalar() {
+            Some(Scalar::Str(text)) if text.is_empty() => Some(String::new()),
+            _ => self.string(node, name),
+        }
     }
 
     /// `true` or `false`.
@@ -284,6 +297,9 @@ impl<'n, 't> Fields<'n, 't> {
     /// Ends the mapping: every field that was not asked for is unknown.
     pub fn finish(self, d: &mut Decoder) {
         for (key, _) in self.pairs {
+            if d.problems.is_full() {
+                return;
+            }
             if !self.asked.iter().any(|name| *name == key.text()) {
                 let missing = self.asked.iter().copied().filter(|name| !self.has(name));
                 let hint = nearest(key.text(), missing);

@@ -210,6 +210,9 @@ fn load_one(source: &Arc<Source>) -> Result<Vec<(Config, Span)>, Problems> {
     let empty = matches!(root.scalar(), Some(super::scalar::Scalar::Null));
     if !empty {
         for (key, node) in d.entries(&root, "a master file") {
+            if key.text().is_empty() {
+                d.report(key.span, "a config key is empty", "give the config a name");
+            }
             if key.text().contains('*') {
                 let message = format!("config key `{}` holds a `*`", key.text());
                 d.report(key.span, message, "`*` is for patterns; rename the key");

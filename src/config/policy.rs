@@ -215,6 +215,7 @@ pub struct Evaluator {
     /// The framework, such as `lm-eval`.
     pub framework: String,
     /// Its suite; empty for the framework's default.
+    #[schemars(default)]
     pub suite: String,
 }
 
@@ -438,7 +439,7 @@ fn group_by(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<GroupBy> {
 fn evaluator(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Evaluator> {
     let mut f: Fields<'_, '_> = d.fields(node, &format!("`{name}`"))?;
     let framework = f.required(d, "framework", Decoder::string);
-    let suite = f.optional(d, "suite", Decoder::string).unwrap_or_default();
+    let suite = f.optional(d, "suite", Decoder::string_or_empty).unwrap_or_default();
     f.finish(d);
     Some(Evaluator {
         framework: framework?,

@@ -1,5 +1,6 @@
 //! What is wrong with an input: what, where, why, and the way out.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -60,6 +61,8 @@ impl PartialEq for Place {
         true
     }
 }
+
+impl Eq for Place {}
 
 impl fmt::Debug for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -124,7 +127,7 @@ impl Problem {
 impl fmt::Display for Problem {
     /// The message, the place, the offending line with a caret, and the way out, as compilers show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", printable(&self.message))?;
+        write!(f, "error: {}", printable(&shortened(&self.message)))?;
         if let Some(span) = self.span {
             let gutter = span.line.to_string().len();
             let (text, lead) = excerpt(&self.line, span.column);
@@ -153,6 +156,17 @@ impl fmt::Display for Problem {
     }
 }
 
+/// The longest message that is shown, in characters.
+const MESSAGE: usize = 1000;
+
+/// A message that an absurdly long name does not fill the screen with.
+fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(MESSAGE) {
+        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
+        None => Cow::Borrowed(text),
+    }
+}
+
 /// The widest part of an offending line that is shown, in characters.
 const EXCERPT: usize = 120;
 
@@ -173,16 +187,19 @@ fn excerpt(line: &str, column: usize) -> (String, usize) {
     (text, lead)
 }
 
-/// Text from an input on one line, safe on a terminal and in a log of the Actions runner: control characters are shown
-/// by their number, and the runner's old form of commands, `##[name]`, which counts anywhere in a line, is broken up.
+/// Text from an input on one line, safe on a terminal and in a log of the Actions runner: control characters, and those
+/// that turn the direction of writing, are shown by their number; a line end in a name would start a line of its own,
+/// which the runner may take for a command. Its old form of commands, `##[name]`, counts anywhere and is broken up.
 #[must_use]
 pub fn printable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if c.is_control() {
-            out.push_str(&format!("\\u{{{:x}}}", u32::from(c)));
-        } else {
-            out.push(c);
+        match c {
+            '\n' => out.push_str("\\n"),
+            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
+                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)))
+            }
+            c => out.push(c),
         }
     }
     out.replace("##[", "# #[")
@@ -193,6 +210,27 @@ pub fn printable(text: &str) -> String {
 pub struct Problems(pub Vec<Problem>);
 
 impl Problems {
+    /// How many problems of one text are said; beyond them a list helps nobody, and costs the reader's time.
+    pub const MAX: usize = 100;
+
+    /// Whether no more problems of a text are said.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.0.len() > Self::MAX
+    }
+
+    /// Adds a problem of a text, unless there are enough; the last one says that there are more.
+    pub fn push_at(&mut self, source: &Source, span: Span, problem: impl FnOnce(Problem) -> Problem) {
+        match self.0.len() {
+            count if count < Self::MAX => self.push(problem(Problem::at(source, span, ""))),
+            Self::MAX => {
+                let message = format!("this file has more problems than the {} that are shown", Self::MAX);
+                self.push(Problem::at(source, span, message).hint("correct those, and check again"));
+            }
+            _ => {}
+        }
+    }
+
     /// Adds a problem.
     pub fn push(&mut self, problem: Problem) {
         self.0.push(problem);
@@ -254,9 +292,12 @@ impl fmt::Display for Problems {
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     /// How many names a hint lists.
     const SHOWN: usize = 12;
+    /// The longest name, in bytes, that is taken for a misspelt one.
+    const LONGEST: usize = 200;
     let known: Vec<&str> = known.into_iter().collect();
     let mut close: Vec<(usize, &str)> = known
         .iter()
+        .filter(|k| name.len().max(k.len()) <= LONGEST)
         .map(|k| (strsim::damerau_levenshtein(name, k), *k))
         .filter(|(distance, k)| *distance * 3 <= name.chars().count().max(3) || (name.len() > 3 && k.contains(name)))
         .collect();

@@ -1,6 +1,7 @@
 //! A text that configuration is read from, bounded in size.
 
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -51,6 +52,11 @@ impl Source {
                 .hint("check the path, or run from the repository's root"),
             _ => Problem::file(name, format!("`{name}` cannot be read: {error}")),
         };
+        let metadata = std::fs::metadata(path).map_err(failed)?;
+        // The writer of a named pipe may never come; what a shell passes by /dev is on its way.
+        if metadata.file_type().is_fifo() && !path.starts_with("/dev") && !path.starts_with("/proc") {
+            return Err(Problem::file(name, format!("`{name}` is not a regular file")).hint("replace it by a file"));
+        }
         let file = std::fs::File::open(path).map_err(failed)?;
         let mut bytes = Vec::new();
         file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(failed)?;
@@ -63,10 +69,7 @@ impl Source {
     /// Over [`MAX_BYTES`], bytes that are not UTF-8, and control characters; each is located.
     pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, Problem> {
         if bytes.len() as u64 > MAX_BYTES {
-            return Err(
-                Problem::file(name, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
-                    .hint("split it: several master files are merged"),
-            );
+            return Err(Self::too_large(name));
         }
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
@@ -83,6 +86,13 @@ impl Source {
             )
             .hint("remove it: only tab and line ends are allowed")),
         }
+    }
+
+    /// The problem of a text over [`MAX_BYTES`].
+    #[must_use]
+    pub fn too_large(name: &str) -> Problem {
+        Problem::file(name, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
+            .hint("split it: several master files are merged")
     }
 
     /// The text of a line, counted from 1, without its line end.

@@ -15,7 +15,9 @@ use super::source::Source;
 
 /// How deeply a file may nest. Real files stay under 12.
 pub const MAX_DEPTH: usize = 64;
-/// How many nodes the aliases of one file may bring, counted with all that they repeat.
+/// How many values a file may hold: twenty times those of a fleet of ten thousand lines.
+pub const MAX_NODES: usize = 2_000_000;
+/// How many values the anchors of one file may remember and its aliases bring, counted with all that they hold.
 pub const MAX_ALIAS_NODES: usize = 100_000;
 
 /// A value and its place.
@@ -91,6 +93,7 @@ pub fn parse(source: &Source) -> Result<Node<'_>, Problems> {
         source,
         open: Vec::new(),
         anchors: HashMap::new(),
+        nodes: 0,
         alias_nodes: 0,
         root: None,
         problems: Problems::default(),
@@ -102,7 +105,11 @@ pub fn parse(source: &Source) -> Result<Node<'_>, Problems> {
                 column: error.marker().col() + 1,
                 length: 1,
             };
-            Problem::at(source, span, format!("not YAML: {}", error.info()))
+            // The parser looks ahead, and has a limit of its own.
+            if error.info().contains("recursion limit") {
+                return too_deep(source, span);
+            }
+            Problem::at(source, span, format!("not YAML: {}", error.info())).hint(way_out(error.info()))
         })?;
         builder.event(event, span)?;
     }
@@ -135,6 +142,7 @@ struct Builder<'s> {
     source: &'s Source,
     open: Vec<Open<'s>>,
     anchors: HashMap<usize, Node<'s>>,
+    nodes: usize,
     alias_nodes: usize,
     root: Option<Node<'s>>,
     problems: Problems,
@@ -148,7 +156,7 @@ impl<'s> Builder<'s> {
                 let forced_string = self.tag(tag.as_deref(), span);
                 let plain = style == ScalarStyle::Plain && !forced_string;
                 let value = Value::Scalar { text, plain };
-                self.close(Node { span, value }, anchor);
+                self.close(Node { span, value }, anchor)?;
             }
             Event::SequenceStart(anchor, tag) => {
                 self.tag(tag.as_deref(), span);
@@ -158,7 +166,7 @@ impl<'s> Builder<'s> {
                 self.tag(tag.as_deref(), span);
                 self.push(span, anchor, Items::Map(Vec::new(), None))?;
             }
-            Event::SequenceEnd | Event::MappingEnd => self.pop(),
+            Event::SequenceEnd | Event::MappingEnd => self.pop()?,
             Event::Alias(anchor) => self.alias(anchor, span)?,
             Event::DocumentStart(_) if self.root.is_some() => {
                 return Err(self
@@ -174,6 +182,12 @@ impl<'s> Builder<'s> {
         Problem::at(self.source, span, message)
     }
 
+    fn report(&mut self, span: Span, message: impl Into<String>, hint: &str) {
+        let message = message.into();
+        self.problems
+            .push_at(self.source, span, |problem| Problem { message, ..problem }.hint(hint));
+    }
+
     /// Whether a tag makes its scalar a string. Tags beyond the core ones are problems.
     fn tag(&mut self, tag: Option<&saphyr_parser::Tag>, span: Span) -> bool {
         let Some(tag) = tag else { return false };
@@ -184,34 +198,39 @@ impl<'s> Builder<'s> {
             );
         let non_specific = tag.handle.is_empty() && tag.suffix == "!";
         if !core && !non_specific {
-            let problem = self.problem(span, format!("the tag `{}` is not accepted", tag.suffix));
-            self.problems.push(problem.hint("remove it"));
+            self.report(span, format!("the tag `{}` is not accepted", tag.suffix), "remove it");
         }
         tag.suffix == "str" || tag.suffix == "!"
     }
 
     fn push(&mut self, span: Span, anchor: usize, items: Items<'s>) -> Result<(), Problem> {
         if self.open.len() == MAX_DEPTH {
-            return Err(self.problem(span, format!("nested more than {MAX_DEPTH} levels deep")));
+            return Err(too_deep(self.source, span));
         }
         let span = Span { length: 1, ..span };
         self.open.push(Open { span, anchor, items });
         Ok(())
     }
 
-    fn pop(&mut self) {
-        let Some(open) = self.open.pop() else { return };
+    fn pop(&mut self) -> Result<(), Problem> {
+        let Some(open) = self.open.pop() else { return Ok(()) };
         let value = match open.items {
             Items::Seq(items) => Value::Seq(items),
             Items::Map(pairs, _) => Value::Map(self.checked(pairs)),
         };
         let span = open.span;
-        self.close(Node { span, value }, open.anchor);
+        self.close(Node { span, value }, open.anchor)
     }
 
     /// Gives a finished node to whatever is open.
-    fn close(&mut self, node: Node<'s>, anchor: usize) {
+    fn close(&mut self, node: Node<'s>, anchor: usize) -> Result<(), Problem> {
+        self.nodes += 1;
+        if self.nodes > MAX_NODES {
+            let problem = self.problem(node.span, format!("the file holds more than {MAX_NODES} values"));
+            return Err(problem.hint("split it: several master files are merged"));
+        }
         if anchor > 0 {
+            self.repeats(&node, node.span)?;
             self.anchors.insert(anchor, node.clone());
         }
         match self.open.last_mut().map(|open| &mut open.items) {
@@ -222,20 +241,26 @@ impl<'s> Builder<'s> {
                 Some(name) => pairs.push((name, node)),
             },
         }
+        Ok(())
+    }
+
+    /// Counts a value that is held once more.
+    fn repeats(&mut self, node: &Node<'s>, span: Span) -> Result<(), Problem> {
+        self.alias_nodes += node.nodes();
+        if self.alias_nodes > MAX_ALIAS_NODES {
+            let message = format!("the anchors and aliases of this file repeat more than {MAX_ALIAS_NODES} values");
+            return Err(self.problem(span, message).hint("write the values out"));
+        }
+        Ok(())
     }
 
     fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Problem> {
         let Some(node) = self.anchors.get(&anchor) else {
             return Err(self.problem(span, "an alias to something that contains it"));
         };
-        self.alias_nodes += node.nodes();
-        if self.alias_nodes > MAX_ALIAS_NODES {
-            let message = format!("the aliases of this file repeat more than {MAX_ALIAS_NODES} values");
-            return Err(self.problem(span, message).hint("write the values out"));
-        }
         let node = node.clone();
-        self.close(node, 0);
-        Ok(())
+        self.repeats(&node, span)?;
+        self.close(node, 0)
     }
 
     /// Merges `<<` and reports keys that stand twice or are no scalars.
@@ -245,8 +270,11 @@ impl<'s> Builder<'s> {
         let mut own = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let Value::Scalar { text, plain } = &key.value else {
-                let problem = self.problem(key.span, format!("a key that is {}", key.kind()));
-                self.problems.push(problem.hint("keys are plain names"));
+                self.report(
+                    key.span,
+                    format!("a key that is {}", key.kind()),
+                    "keys are plain names",
+                );
                 continue;
             };
             if *plain && text == "<<" {
@@ -256,8 +284,7 @@ impl<'s> Builder<'s> {
             if let Some(first) = seen.insert(text.to_string(), key.span) {
                 let message = format!("duplicate key `{text}`");
                 let hint = format!("it stands first on line {}; remove one", first.line);
-                let problem = self.problem(key.span, message).hint(hint);
-                self.problems.push(problem);
+                self.report(key.span, message, &hint);
             }
             own.push((key, value));
         }
@@ -268,8 +295,7 @@ impl<'s> Builder<'s> {
             };
             for map in maps {
                 let Value::Map(pairs) = map.value else {
-                    let problem = self.problem(map.span, "`<<` merges mappings only");
-                    self.problems.push(problem);
+                    self.report(map.span, "`<<` merges mappings only", "write the fields out");
                     continue;
                 };
                 for (key, value) in pairs {
@@ -282,6 +308,33 @@ impl<'s> Builder<'s> {
         }
         own
     }
+}
+
+/// The likeliest way out of a syntax error, by what the parser says.
+fn way_out(info: &str) -> &'static str {
+    const HINTS: [(&str, &str); 6] = [
+        ("tabs", "indent with spaces"),
+        ("simple key", "the line before may lack a space after its `:`"),
+        (
+            "mapping values",
+            "indent the line like its neighbours, or quote a text that holds `: `",
+        ),
+        (
+            "only valid inside a block",
+            "a `[`, `{` or quote before it may not be closed",
+        ),
+        ("unknown anchor", "define it with `&name` before it is used"),
+        ("quoted scalar", "close the quote"),
+    ];
+    let known = HINTS.iter().find(|(part, _)| info.contains(part));
+    known.map_or(
+        "check the indentation, and that each `[`, `{` and quote is closed",
+        |(_, hint)| hint,
+    )
+}
+
+fn too_deep(source: &Source, span: Span) -> Problem {
+    Problem::at(source, span, format!("nested more than {MAX_DEPTH} levels deep"))
 }
 
 fn place(span: &ParserSpan) -> Span {

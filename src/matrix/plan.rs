@@ -224,12 +224,13 @@ fn resolve<'a>(entries: &'a [(Entry, Place)], master: &'a Master) -> Result<Vec<
     let mut all = Vec::with_capacity(entries.len());
     for (entry, place) in entries {
         let mut configs = Vec::new();
-        for key in &entry.config_keys {
+        for (index, key) in entry.config_keys.iter().enumerate() {
             let found = matching(master, key);
             if found.is_empty() {
                 let known = master.keys().map(String::as_str);
                 let what = if key.contains('*') { "pattern" } else { "key" };
-                let problem = place.problem(format!("no config matches the {what} `{key}`"));
+                let at = entry.key_places.get(index).unwrap_or(place);
+                let problem = at.problem(format!("no config matches the {what} `{key}`"));
                 problems.push(problem.hint(nearest(&key.replace('*', ""), known)));
             }
             configs.extend(found);

@@ -1,5 +1,7 @@
 //! What the tests share: running the binary, making repositories, comparing JSON.
 
+pub mod fleet;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::Mutex;

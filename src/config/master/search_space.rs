@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::{Router, component, router};
-use crate::config::decode::{Decoder, Fields};
+use crate::config::decode::{Decoder, Fields, MAX_INTEGER};
 use crate::config::problem::Place;
 use crate::config::tree::Node;
 use crate::config::types::{Component, KvOffloading, Parallelism, Role, ScenarioType, SpecDecoding};
@@ -254,6 +254,7 @@ fn single_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
     let dp_attn = f.optional(d, "dp-attn", Decoder::boolean);
     let tp = tp?;
     divisible(d, f, tp, dcp_size);
+    countable(d, f, &[tp, pp, pcp_size]);
     Some(Nodes::Single(Parallelism {
         tp,
         pp,
@@ -262,6 +263,15 @@ fn single_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
         ep,
         dp_attn,
     }))
+}
+
+/// GPUs are counted and summed: more of them than [`MAX_INTEGER`] is a slip of the pen.
+fn countable(d: &mut Decoder, f: &Fields<'_, '_>, sizes: &[u64]) {
+    let gpus = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
+    if gpus.is_none_or(|gpus| gpus > MAX_INTEGER) {
+        let message = format!("its sizes multiply to more than {MAX_INTEGER} GPUs");
+        d.report(f.span, message, "correct the sizes");
+    }
 }
 
 fn divisible(d: &mut Decoder, f: &Fields<'_, '_>, tp: u64, dcp_size: u64) {
@@ -306,6 +316,7 @@ fn role(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Role> {
     let pcp_size = f.optional(d, "pcp-size", size).unwrap_or(1);
     if let Some(tp) = tp {
         divisible(d, &f, tp, dcp_size);
+        countable(d, &f, &[num_worker.unwrap_or(1).max(1), tp, pp, pcp_size]);
     }
     f.finish(d);
     Some(Role {

@@ -1,0 +1,371 @@
+//! The JSON Schemas: the checked-in copies, the files that name them, and the fields that both they and the loader
+//! know.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value};
+use sweepctl::config::kind::Kind;
+use sweepctl::config::policy::Field;
+use sweepctl::config::scalar::Scalar;
+use sweepctl::config::source::Source;
+use sweepctl::config::tree::{self, Node};
+
+use crate::support::{project, run, stdout};
+
+const FIRST_LINE: &str = "# yaml-language-server: $schema=";
+
+/// Every YAML file of the project that has a kind.
+fn files() -> Vec<PathBuf> {
+    let fleet = project().join("tests/fixtures/fleet");
+    let folders = [
+        project().to_path_buf(),
+        project().join("configs"),
+        fleet.clone(),
+        fleet.join("configs"),
+    ];
+    let mut files: Vec<PathBuf> = folders
+        .iter()
+        .flat_map(|folder| std::fs::read_dir(folder).expect("a folder"))
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml"))
+        .collect();
+    files.sort();
+    files
+}
+
+fn kind(path: &Path) -> Kind {
+    let name = path.file_name().and_then(|name| name.to_str()).expect("a name");
+    Kind::of(name).unwrap_or_else(|| panic!("{}: no kind of file has such a name", path.display()))
+}
+
+/// A YAML node as JSON, scalars by their meaning.
+fn to_json(node: &Node<'_>) -> Value {
+    match &node.value {
+        tree::Value::Seq(items) => items.iter().map(to_json).collect(),
+        tree::Value::Map(pairs) => {
+            let fields: Map<String, Value> = pairs.iter().map(|(k, v)| (k.text().to_owned(), to_json(v))).collect();
+            fields.into()
+        }
+        tree::Value::Scalar { .. } => match node.scalar() {
+            Some(Scalar::Bool(value)) => value.into(),
+            Some(Scalar::Int(value)) => i64::try_from(value).expect("a small number").into(),
+            Some(Scalar::Float(text)) => text.parse::<f64>().expect("a number").into(),
+            Some(Scalar::Str(text)) => text.as_ref().into(),
+            Some(Scalar::Null) | None => Value::Null,
+        },
+    }
+}
+
+fn source(text: &str) -> Arc<Source> {
+    Arc::new(Source::new("text.yaml".to_owned(), text.to_owned()))
+}
+
+fn checked_in(kind: Kind) -> PathBuf {
+    project().join(format!("configs/schemas/{}.schema.json", kind.name()))
+}
+
+#[test]
+fn checked_in_schemas_are_what_the_binary_prints() {
+    for kind in Kind::ALL {
+        let printed = run(project(), ["schema", kind.name()]);
+        assert!(printed.status.success());
+        let path = checked_in(kind);
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(
+            text == stdout(&printed),
+            "{} has drifted: run `cargo run -- schema {1} > configs/schemas/{1}.schema.json`",
+            path.display(),
+            kind.name(),
+        );
+    }
+}
+
+#[test]
+fn every_file_names_its_schema_and_fits_it() {
+    let files = files();
+    assert!(files.len() >= 10, "{files:?}");
+    for path in files {
+        let kind = kind(&path);
+        let source = Arc::new(Source::read(&path).expect("a readable file"));
+        let named = source.line(1).strip_prefix(FIRST_LINE);
+        let named = named.unwrap_or_else(|| panic!("{}: the first line names no schema", path.display()));
+        let schema_path = path.parent().expect("a folder").join(named);
+        assert_eq!(
+            schema_path.canonicalize().ok(),
+            checked_in(kind).canonicalize().ok(),
+            "{} names another schema",
+            path.display()
+        );
+        let schema: Value = serde_json::from_slice(&std::fs::read(schema_path).expect("a schema")).expect("JSON");
+        let validator = jsonschema::validator_for(&schema).expect("a schema of draft 2020-12");
+        let value = to_json(&tree::parse(&source).expect("YAML"));
+        let errors: Vec<String> = validator
+            .iter_errors(&value)
+            .map(|error| format!("{}: {error}", error.instance_path()))
+            .collect();
+        assert!(errors.is_empty(), "{}: {errors:#?}", path.display());
+        kind.check(&source).expect("the loader takes it as well");
+    }
+}
+
+/// Texts that use every field of their kind; `FIELDS` stands for all fields of a row.
+const WHOLE: [(Kind, &str); 7] = [
+    (
+        Kind::Master,
+        "a:
+  image: i
+  model: m
+  model-prefix: p
+  precision: fp8
+  framework: f
+  runner: cluster:r
+  multinode: true
+  disagg: true
+  router: { name: r, version: v }
+  kv-p2p-transfer: t
+  scenarios:
+    fixed-seq-len:
+    - isl: 1
+      osl: 1
+      search-space:
+      - conc-start: 1
+        conc-end: 2
+        spec-decoding: mtp
+        srt-recipe: s
+        eval-srt-recipe: e
+        prefill: { num-worker: 1, tp: 1, ep: 1, dp-attn: true, hardware: h, additional-settings: [A=1], pp: 1, dcp-size: 1, pcp-size: 1 }
+        decode: { num-worker: 0, tp: 1, ep: 1, dp-attn: true, hardware: h }
+    agentic-coding:
+    - dram-utilization: 0.5
+      search-space:
+      - conc-list: [1]
+        kv-offloading: dram
+        kv-offload-backend: { name: b, version: v }
+        prefill: { num-worker: 1, tp: 1, ep: 1, dp-attn: true }
+        decode: { num-worker: 0, tp: 1, ep: 1, dp-attn: true }
+b:
+  image: i
+  model: m
+  model-prefix: p
+  precision: fp8
+  framework: f
+  runner: r
+  multinode: false
+  scenarios:
+    fixed-seq-len:
+    - isl: 1
+      osl: 1
+      search-space:
+      - { tp: 1, pp: 1, dcp-size: 1, pcp-size: 1, ep: 1, dp-attn: true, conc-list: [1], router: { name: r, version: v } }
+c:
+  image: i
+  model: m
+  model-prefix: p
+  precision: fp8
+  framework: f
+  runner: r
+  multinode: true
+  scenarios:
+    fixed-seq-len:
+    - isl: 1
+      osl: 1
+      search-space:
+      - conc-list: [1]
+        kv-p2p-transfer: t
+        prefill: { num-worker: 1, tp: 1, ep: 1, dp-attn: true }
+        decode: { num-worker: 0, tp: 1, ep: 1, dp-attn: true }
+",
+    ),
+    (
+        Kind::Runners,
+        "labels:
+  l: [n]
+hardware:
+  l: { available-cpu-dram-mib: 1, gpus-per-node: 1 }
+",
+    ),
+    (
+        Kind::Changelog,
+        "- config-keys: [a]
+  description: [d]
+  pr-link: p
+  evals-only: true
+  all-evals: true
+  eval-min-prefill-ep: 1
+  scenario-type: [agentic-coding]
+- config-keys: [a]
+  description: [d]
+  pr-link: p
+  append-only: true
+- config-keys: [a]
+  description: [d]
+  pr-link: p
+  no-evals: true
+",
+    ),
+    (
+        Kind::EvalPolicy,
+        "active: a
+policies:
+  a:
+    description: d
+    plan-trim: topology
+    eval-context: five-times
+    all-evals: { rules: [] }
+    selection:
+      extra-rows: last
+      rules:
+      - name: n
+        scenario: agentic-coding
+        nodes: multi
+        sequence-lengths: [8k1k]
+        match: { FIELDS }
+        when: evals-only
+        floor: 1
+        group-by: [model]
+        pick: [highest]
+        take: level
+        fallback: { group-by: [model] }
+        eval-conc: all
+        merge: true
+        evaluator: { framework: f, suite: s }
+",
+    ),
+    (
+        Kind::Labels,
+        "primary:
+  a: { trim: true, canary: true, fail-fast: true }
+modifiers:
+  b: { effect: evals-only, reusable: true }
+skip-marker: s
+reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
+",
+    ),
+    (
+        Kind::Thresholds,
+        "default: { t: 0.5 }
+models:
+  m:
+    t: { min-score: 0.5, metric: m, max-empty: 0.1, mean: 0.6, spread: 0.1, samples: 10 }
+",
+    ),
+    (
+        Kind::CiPriority,
+        "version: 1
+base-score: 1
+adjustments:
+  event: { push: 1 }
+  multi-node: 1
+  agentic: 1
+  eval-only: 1
+  precision: { fp4: 1 }
+  spec-decoding: { mtp: 1 }
+  framework-prefix: { f: 1 }
+  model-prefix: { p: 1 }
+labels:
+  skip-queue: { name: n }
+  checklist-complete: { names: [n], adjustment: 1 }
+  patchwork: { names: [n], score: 1, waived-by: [w] }
+",
+    ),
+];
+
+fn whole() -> Vec<(Kind, String)> {
+    let fields: Vec<String> = Field::CHOICES.iter().map(|(name, _)| format!("{name}: [a]")).collect();
+    WHOLE
+        .iter()
+        .map(|(kind, text)| (*kind, text.replace("FIELDS", &fields.join(", "))))
+        .collect()
+}
+
+/// The names of the fixed fields anywhere in a schema.
+fn properties(schema: &Value, names: &mut BTreeSet<String>) {
+    match schema {
+        Value::Object(fields) => {
+            if let Some(Value::Object(properties)) = fields.get("properties") {
+                names.extend(properties.keys().cloned());
+            }
+            fields.values().for_each(|value| properties(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| properties(item, names)),
+        _ => {}
+    }
+}
+
+/// The names of the keys anywhere in a file.
+fn keys(value: &Value, names: &mut BTreeSet<String>) {
+    match value {
+        Value::Object(fields) => {
+            names.extend(fields.keys().cloned());
+            fields.values().for_each(|value| keys(value, names));
+        }
+        Value::Array(items) => items.iter().for_each(|item| keys(item, names)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_loader_and_the_schema_take_every_field_that_the_schema_names() {
+    for (kind, text) in whole() {
+        let source = source(&text);
+        if let Err(problems) = kind.check(&source) {
+            panic!("{}: {problems}", kind.name());
+        }
+        let value = to_json(&tree::parse(&source).expect("YAML"));
+        let schema = kind.schema();
+        let validator = jsonschema::validator_for(&schema).expect("a schema");
+        let errors: Vec<String> = validator.iter_errors(&value).map(|e| e.to_string()).collect();
+        assert!(errors.is_empty(), "{}: {errors:?}", kind.name());
+        let (mut of_schema, mut of_text) = (BTreeSet::new(), BTreeSet::new());
+        properties(&schema, &mut of_schema);
+        keys(&value, &mut of_text);
+        let unused: Vec<_> = of_schema.difference(&of_text).collect();
+        assert!(unused.is_empty(), "{}: the text lacks {unused:?}", kind.name());
+    }
+}
+
+/// The line of a key, where another may be put beside it: block style, or the first one of a flow mapping.
+fn with_unknown_field(text: &str, line: usize) -> Option<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    let changed = match lines[line].find("{ ") {
+        Some(at) => format!("{}{{ zz-unknown: 1, {}", &lines[line][..at], &lines[line][at + 2..]),
+        None => {
+            let own = &lines[line];
+            let indent = own.find(|c: char| c.is_ascii_alphabetic())?;
+            if !own.contains(':') {
+                return None;
+            }
+            format!("{own}\n{}zz-unknown: 1", " ".repeat(indent))
+        }
+    };
+    // A key that opens a block takes the next line's place.
+    if lines[line].trim_end().ends_with(':') {
+        return None;
+    }
+    lines[line] = changed;
+    Some(lines.join("\n"))
+}
+
+#[test]
+fn the_loader_and_the_schema_refuse_the_same_unknown_fields() {
+    let mut tried = 0;
+    for (kind, text) in whole() {
+        let validator = jsonschema::validator_for(&kind.schema()).expect("a schema");
+        for line in 0..text.lines().count() {
+            let Some(text) = with_unknown_field(&text, line) else {
+                continue;
+            };
+            let source = source(&text);
+            let Ok(root) = tree::parse(&source) else {
+                panic!("{text}")
+            };
+            let by_schema = !validator.is_valid(&to_json(&root));
+            let by_loader = kind.check(&source).is_err();
+            assert_eq!(by_loader, by_schema, "{} differs about\n{text}", kind.name());
+            tried += 1;
+        }
+    }
+    assert!(tried > 80, "{tried}");
+}
