@@ -162,7 +162,7 @@ fn on_actions_the_first_nine_are_annotations_and_the_rest_is_in_the_summary() {
         .expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
-    let annotations: Vec<&str> = said.lines().filter(|line| line.starts_with("::")).collect();
+    let annotations: Vec<&str> = said.lines().filter(|line| line.starts_with("::error")).collect();
     assert_eq!(annotations.len(), 9, "{said}");
     // The file is the repository's, whatever ref it was read at.
     for (n, annotation) in annotations.iter().enumerate() {

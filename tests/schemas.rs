@@ -181,9 +181,35 @@ c:
     (
         Kind::Runners,
         "labels:
-  l: [n]
+  l: [a_0, b_0, c_0, d_0, e_0]
 hardware:
   l: { available-cpu-dram-mib: 1, gpus-per-node: 1 }
+clusters:
+  a: { backend: script, path: runners/a.sh }
+  b:
+    fleets: [b]
+    backend: local
+    server-command: [serve]
+    port: 8000
+    ready-timeout-seconds: 60
+    throughput-command: [measure]
+  c:
+    runners: [c_0]
+    backend: slurm
+    partition: p
+    account: a
+    time: '01:00:00'
+    path: runners/c.sh
+    extra: [--exclusive]
+  d:
+    backend: container
+    runtime: docker
+    gpus: nvidia
+    mounts: [{ host: /h, container: /c, read-only: true }]
+    shm-size: 1g
+    network: host
+    path: runners/d.sh
+  e: { backend: srt, recipes-dir: r, workspace: /w }
 ",
     ),
     (

@@ -5,7 +5,7 @@ use std::path::Path;
 use crate::config::problem::Problem;
 use crate::runner::{self, Level, Location, MAX_ANNOTATIONS};
 
-/// Annotates each problem on GitHub Actions, up to the limit of a step.
+/// Annotates each problem on GitHub Actions, up to the limit of a step; a notice says how many more there are.
 pub fn problems(level: Level, problems: &[Problem]) {
     if !runner::on_actions() {
         return;
@@ -24,7 +24,7 @@ pub fn problems(level: Level, problems: &[Problem]) {
         return;
     }
     let message = format!("{} more: see the log and the step summary", rest.len());
-    runner::annotate(level, "", &message, None);
+    runner::annotate(Level::Notice, "", &message, None);
 }
 
 /// Puts the problems that [`problems`] has no room for into the step summary, for commands that write none of their own.
