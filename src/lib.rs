@@ -9,3 +9,4 @@ pub mod mock_server;
 pub mod plan_files;
 pub mod repo;
 pub mod runner;
+pub mod workflow;

@@ -1,15 +1,20 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod check;
+pub mod dispatch_plan;
+pub mod envelope;
 pub mod explain;
 pub mod generate;
+pub mod init;
 pub mod inputs;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
+pub mod render;
 pub mod rows;
 pub mod schema;
 pub mod shard;
+pub mod workflow;
 
 use std::process::ExitCode;
 
@@ -55,8 +60,19 @@ enum Command {
     Generate(generate::Generate),
     /// Say which rule takes each row for evaluation, or why none does
     Explain(explain::Explain),
+    /// Plan what a dispatch form asks for: a comparison, or a generator command
+    DispatchPlan(dispatch_plan::DispatchPlan),
     /// Print one shard of an emitted plan
     Shard(shard::Shard),
+    /// Write the envelope of a job from standard input to a file for its steps
+    Envelope(envelope::OpenEnvelope),
+    /// Write the workflows from templates and configs
+    Render(render::Render),
+    /// Check workflow files
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
+    /// Write a starter into a repository: configs, changelog and workflows
+    Init(init::Init),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -85,7 +101,12 @@ pub fn main() -> ExitCode {
         Command::Plan(plan) => plan.run(),
         Command::Generate(generate) => generate.run(),
         Command::Explain(explain) => explain.run(),
+        Command::DispatchPlan(plan) => plan.run(),
         Command::Shard(shard) => shard.run(),
+        Command::Envelope(envelope) => envelope.run(),
+        Command::Render(render) => render.run(),
+        Command::Workflow(workflow) => workflow.run(),
+        Command::Init(init) => init.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

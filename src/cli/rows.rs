@@ -10,6 +10,7 @@ use super::output;
 use crate::config::master::search_space::Nodes;
 use crate::config::types::Role;
 use crate::matrix::bucket::{Bucket, Buckets};
+use crate::matrix::canary;
 use crate::matrix::envelope::Overrides;
 use crate::matrix::row::{Row, Scenario};
 use crate::plan_files;
@@ -39,6 +40,9 @@ pub struct EmitArgs {
     /// Short agentic replays
     #[arg(long, requires = "emit", help_heading = "For workflows")]
     agentx_fast: bool,
+    /// Set the canary apart: the lowest concurrency of one node's fixed rows that run no eval
+    #[arg(long, requires = "emit", help_heading = "For workflows")]
+    canary: bool,
 }
 
 impl EmitArgs {
@@ -57,6 +61,7 @@ impl EmitArgs {
             eval_suite: self.override_eval_suite.clone(),
             eval_limit: self.override_eval_limit.clone(),
             agentx_fast: self.agentx_fast,
+            ..Overrides::default()
         }
     }
 
@@ -66,14 +71,18 @@ impl EmitArgs {
     /// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
     pub fn write(&self, buckets: &Buckets, json: bool) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
-        let index = plan_files::write(dir, buckets)?;
+        let mut buckets = buckets.clone();
+        if self.canary {
+            canary::set_apart(&mut buckets);
+        }
+        let index = plan_files::write(dir, &buckets)?;
         if self.github_output {
             runner::append(RunnerFile::Output, &plan_files::outputs(&index))?;
         }
         if output::wants_json(json) {
             return output::json(&index);
         }
-        output::text(&counts(buckets))
+        output::text(&counts(&buckets))
     }
 }
 

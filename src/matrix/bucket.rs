@@ -18,6 +18,8 @@ pub const MAX_SHARD_JOBS: usize = 256;
 pub const MAX_SHARD_BYTES: usize = 900_000;
 /// UTF-16 bytes of all shards; a run's outputs hold 50 MB, and other outputs need room.
 pub const MAX_PLAN_BYTES: usize = 45_000_000;
+/// Shards of throughput, and shards of evals, that a plan may have: a collector has a step for each.
+pub const MAX_BUNDLES: usize = 64;
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
@@ -39,6 +41,8 @@ macro_rules! buckets {
 }
 
 buckets! {
+    /// The one job that runs before all others, where a sweep asks for it.
+    Canary = "canary",
     /// Throughput, one node, 1024 in and 1024 out.
     SingleNode1k1k = "single_node_1k1k",
     /// Throughput, one node, 8192 in and 1024 out.
