@@ -159,7 +159,7 @@ const DECISION: &[&str] = &[
     "checks",
 ];
 
-/// An input of a dispatch; one with a flag is passed on.
+/// An input of a dispatch; one with a flag is passed on, through a variable of its own.
 #[derive(Debug, Clone, Copy, Serialize)]
 pub struct DispatchInput {
     name: &'static str,
