@@ -4,3 +4,4 @@ mod cli;
 mod corpus;
 mod mock_server;
 mod support;
+mod workflows;

@@ -49,7 +49,10 @@ impl DispatchPlan {
                 let matches = PlanArgs::augment_args(clap::Command::new("plan")).try_get_matches_from(args)?;
                 PlanArgs::from_arg_matches(&matches)?.run()
             }
-            _ => Err(usage(ErrorKind::MissingRequiredArgument, "--base-ref and --head-ref stand together")),
+            _ => Err(usage(
+                ErrorKind::MissingRequiredArgument,
+                "--base-ref and --head-ref stand together",
+            )),
         }
     }
 
@@ -64,9 +67,15 @@ impl DispatchPlan {
             RESERVED.contains(&flag)
         };
         if let Some(word) = words.iter().find(is_reserved) {
-            return Err(usage(ErrorKind::ValueValidation, format!("--generate may not hold `{word}`")));
+            return Err(usage(
+                ErrorKind::ValueValidation,
+                format!("--generate may not hold `{word}`"),
+            ));
         }
-        let args = ["generate".to_owned()].into_iter().chain(words).chain(self.flags.clone());
+        let args = ["generate".to_owned()]
+            .into_iter()
+            .chain(words)
+            .chain(self.flags.clone());
         let generate = clap::Command::new("generate").subcommand_required(true);
         let matches = Generate::augment_subcommands(generate).try_get_matches_from(args)?;
         Generate::from_arg_matches(&matches)?.run()

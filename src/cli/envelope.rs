@@ -37,7 +37,9 @@ impl OpenEnvelope {
     /// Text that is no envelope, flags that contradict each other, and a file that cannot be written.
     pub fn run(&self) -> anyhow::Result<()> {
         let mut envelope = from_stdin().map_err(Problems::from)?;
-        envelope.set_flags(self.run_eval, self.eval_only).map_err(Problems::from)?;
+        envelope
+            .set_flags(self.run_eval, self.eval_only)
+            .map_err(Problems::from)?;
         std::fs::write(&self.out, serde_json::to_vec(&envelope)?)
             .map_err(|error| anyhow::anyhow!("`{}` cannot be written: {error}", self.out.display()))?;
         if self.github_output {

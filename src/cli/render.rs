@@ -51,7 +51,11 @@ impl Render {
         }
         let written = render::write(&self.out, &rendered)?;
         let mut text: String = written.iter().map(|path| format!("wrote {path}\n")).collect();
-        text.push_str(&format!("{} of {} files were up to date\n", rendered.len() - written.len(), rendered.len()));
+        text.push_str(&format!(
+            "{} of {} files were up to date\n",
+            rendered.len() - written.len(),
+            rendered.len()
+        ));
         output::text(&text)
     }
 

@@ -51,7 +51,9 @@ fn outputs(shard: &[Envelope]) -> anyhow::Result<Vec<(String, String)>> {
         .iter()
         .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
         .collect();
-    let max_parallel = settings.max_parallel.of(shard.iter().map(|envelope| envelope.runs_on.as_str()));
+    let max_parallel = settings
+        .max_parallel
+        .of(shard.iter().map(|envelope| envelope.runs_on.as_str()));
     Ok(vec![
         ("envelopes".to_owned(), serde_json::to_string(shard)?),
         ("artifacts".to_owned(), serde_json::to_string(&artifacts)?),

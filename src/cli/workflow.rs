@@ -68,7 +68,11 @@ impl Check {
         let mut asked = Vec::new();
         let mut beside = Vec::new();
         for path in &self.paths {
-            let found = if path.is_dir() { in_folder(path) } else { vec![path.clone()] };
+            let found = if path.is_dir() {
+                in_folder(path)
+            } else {
+                vec![path.clone()]
+            };
             if found.is_empty() {
                 let place = path.display().to_string();
                 let problem = Problem::file(&place, format!("`{place}` holds no workflow"));
@@ -88,7 +92,9 @@ impl Check {
         }
         let names: Vec<String> = asked.iter().map(|path| path.display().to_string()).collect();
         if let Err(found) = check::check(&sources) {
-            problems.0.extend(found.0.into_iter().filter(|problem| names.contains(&problem.file)));
+            problems
+                .0
+                .extend(found.0.into_iter().filter(|problem| names.contains(&problem.file)));
         }
         problems.into_result()?;
         self.say(sources.iter().filter(|source| names.contains(&source.name)))
@@ -104,7 +110,10 @@ impl Check {
         if output::wants_json(self.json) {
             return output::json(&checked);
         }
-        let rows: Vec<Vec<String>> = checked.iter().map(|c| vec![c.file.clone(), c.bytes.to_string()]).collect();
+        let rows: Vec<Vec<String>> = checked
+            .iter()
+            .map(|c| vec![c.file.clone(), c.bytes.to_string()])
+            .collect();
         output::text(&output::table(&["file", "bytes"], &rows))
     }
 }

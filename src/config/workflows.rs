@@ -335,9 +335,15 @@ fn stem(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
 fn word(d: &mut Decoder, span: Span, text: &str, what: &str) -> bool {
     let is_word = !text.is_empty()
         && !text.starts_with('-')
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
     if !is_word {
-        d.report(span, format!("`{text}` is not {what}"), "use letters, digits, `-` and `_`");
+        d.report(
+            span,
+            format!("`{text}` is not {what}"),
+            "use letters, digits, `-` and `_`",
+        );
     }
     is_word
 }
@@ -369,7 +375,8 @@ fn binary(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Binary> {
 fn repository(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let text = d.string(node, name)?;
     let parts: Vec<&str> = text.split('/').collect();
-    let is_name = |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    let is_name =
+        |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if parts.len() != 2 || !parts.iter().all(is_name) {
         d.report(node.span, format!("`{text}` is no repository"), "write `owner/name`");
         return None;
@@ -421,7 +428,11 @@ fn minutes(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
 fn bounded(d: &mut Decoder, node: &Node<'_>, name: &str, most: u64) -> Option<u64> {
     let value = d.integer(node, name, 1)?;
     if value > most {
-        d.report(node.span, format!("`{name}` is {value}, the most is {most}"), "correct the number");
+        d.report(
+            node.span,
+            format!("`{name}` is {value}, the most is {most}"),
+            "correct the number",
+        );
         return None;
     }
     Some(value)
@@ -456,7 +467,11 @@ fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
         return None;
     }
     if name.to_ascii_uppercase().starts_with("GITHUB_") {
-        d.report(node.span, format!("`{name}` is GitHub's own"), "secrets cannot start with GITHUB_");
+        d.report(
+            node.span,
+            format!("`{name}` is GitHub's own"),
+            "secrets cannot start with GITHUB_",
+        );
         return None;
     }
     Some(name)

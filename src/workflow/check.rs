@@ -48,7 +48,9 @@ impl<'s> Files<'s> {
 }
 
 fn is_hosted(runner: &str) -> bool {
-    ["ubuntu-", "windows-", "macos-"].iter().any(|start| runner.starts_with(start))
+    ["ubuntu-", "windows-", "macos-"]
+        .iter()
+        .any(|start| runner.starts_with(start))
 }
 
 /// One check: adds what it finds.
@@ -82,7 +84,11 @@ pub fn check(sources: &[Arc<Source>]) -> Result<(), Problems> {
             problems.push(too_large(source));
         }
         let is_action = source.name.ends_with("/action.yml") || source.name.ends_with("/action.yaml");
-        let kind = if is_action { FileKind::Action } else { FileKind::Workflow };
+        let kind = if is_action {
+            FileKind::Action
+        } else {
+            FileKind::Workflow
+        };
         match File::parse(source, kind) {
             Ok(file) => files.push(file),
             Err(more) => problems.extend(more),

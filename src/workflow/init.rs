@@ -38,13 +38,19 @@ impl Outcome {
 pub fn inputs(root: &Path) -> Vec<(String, String)> {
     let settings = include_str!("starter/workflows.yaml").replace("unmanaged: []", &unmanaged(root));
     let mut files = vec![
-        ("configs/starter-master.yaml", include_str!("starter/starter-master.yaml").to_owned()),
+        (
+            "configs/starter-master.yaml",
+            include_str!("starter/starter-master.yaml").to_owned(),
+        ),
         ("configs/runners.yaml", include_str!("starter/runners.yaml").to_owned()),
         ("configs/labels.yaml", labels::BUILT_IN.to_owned()),
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
         ("configs/thresholds.yaml", thresholds::BUILT_IN.to_owned()),
         ("configs/workflows.yaml", settings),
-        ("perf-changelog.yaml", include_str!("starter/perf-changelog.yaml").to_owned()),
+        (
+            "perf-changelog.yaml",
+            include_str!("starter/perf-changelog.yaml").to_owned(),
+        ),
     ]
     .into_iter()
     .map(|(path, text)| (path.to_owned(), text))
@@ -90,14 +96,20 @@ fn one(root: &Path, path: &str, text: &str) -> Result<Outcome, Problem> {
     let failed = |error: std::io::Error| Problem::file(&place, format!("`{place}` cannot be written: {error}"));
     let folder = target.parent().unwrap_or(root);
     std::fs::create_dir_all(folder).map_err(failed)?;
-    let inside = folder.canonicalize().map_err(failed)?.starts_with(root.canonicalize().map_err(failed)?);
+    let inside = folder
+        .canonicalize()
+        .map_err(failed)?
+        .starts_with(root.canonicalize().map_err(failed)?);
     if !inside {
         let problem = Problem::file(&place, format!("a link leads `{place}` out of the repository"));
         return Err(problem.hint("remove the link"));
     }
     // Creating fails on anything that is there, a link too: nothing is overwritten.
     match OpenOptions::new().write(true).create_new(true).open(&target) {
-        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| Outcome::Written).map_err(failed),
+        Ok(mut file) => file
+            .write_all(text.as_bytes())
+            .map(|()| Outcome::Written)
+            .map_err(failed),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Outcome::Kept),
         Err(error) => Err(failed(error)),
     }

@@ -137,8 +137,13 @@ fn environment<'t>(
 /// Text as a YAML scalar: a word as it is, anything else in double quotes.
 fn yaml(text: &str) -> String {
     let is_word = text.starts_with(|c: char| c.is_ascii_alphabetic())
-        && text.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
-        && matches!(crate::config::scalar::resolve(text), crate::config::scalar::Scalar::Str(_));
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.' | b'/'))
+        && matches!(
+            crate::config::scalar::resolve(text),
+            crate::config::scalar::Scalar::Str(_)
+        );
     if is_word {
         text.to_owned()
     } else {
@@ -179,7 +184,10 @@ fn permissions(settings: &Workflows, jobs: &[String]) -> Result<String, Error> {
     if union.is_empty() {
         return Ok("{}".to_owned());
     }
-    let pairs: Vec<String> = union.iter().map(|(scope, access)| format!("{scope}: {}", access.name())).collect();
+    let pairs: Vec<String> = union
+        .iter()
+        .map(|(scope, access)| format!("{scope}: {}", access.name()))
+        .collect();
     Ok(format!("{{ {} }}", pairs.join(", ")))
 }
 
@@ -237,13 +245,20 @@ pub fn drift(root: &Path, rendered: &[Rendered], unmanaged: &[String]) -> Result
                 let there = String::from_utf8_lossy(&bytes);
                 let diff = similar::TextDiff::from_lines(there.as_ref(), file.text.as_str());
                 let rendered = format!("{} (rendered)", file.path);
-                let diff = diff.unified_diff().context_radius(3).header(&file.path, &rendered).to_string();
+                let diff = diff
+                    .unified_diff()
+                    .context_radius(3)
+                    .header(&file.path, &rendered)
+                    .to_string();
                 found.push(Drift::Differs(file.path.clone(), diff));
             }
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                 found.push(Drift::Missing(file.path.clone()));
             }
-            Err(error) => problems.push(Problem::file(&file.path, format!("`{}` cannot be read: {error}", file.path))),
+            Err(error) => problems.push(Problem::file(
+                &file.path,
+                format!("`{}` cannot be read: {error}", file.path),
+            )),
         }
     }
     let mut unknown: Vec<String> = std::fs::read_dir(root.join(WORKFLOWS))

@@ -66,12 +66,20 @@ impl Templates {
         for prefix in ["", PARTIALS] {
             for name in files(&folder.join(prefix)) {
                 let path = folder.join(prefix).join(&name);
-                let name = if prefix.is_empty() { name } else { format!("{prefix}/{name}") };
+                let name = if prefix.is_empty() {
+                    name
+                } else {
+                    format!("{prefix}/{name}")
+                };
                 let stem = name.trim_end_matches(END);
                 let is_rendered = workflows.iter().any(|workflow| workflow == stem);
                 if prefix.is_empty() && !is_rendered && !templates.0.contains_key(&name) {
                     let place = path.display().to_string();
-                    let known = templates.0.keys().map(String::as_str).filter(|name| !name.contains('/'));
+                    let known = templates
+                        .0
+                        .keys()
+                        .map(String::as_str)
+                        .filter(|name| !name.contains('/'));
                     let hint = format!("name it in `workflows`, or correct its name: {}", nearest(&name, known));
                     problems.push(Problem::file(&place, format!("nothing renders the template `{name}`")).hint(hint));
                     continue;
@@ -106,7 +114,11 @@ fn files(folder: &Path) -> Vec<String> {
         .filter_map(|entry| {
             let entry = entry.ok()?;
             let is_file = entry.file_type().ok()?.is_file();
-            entry.file_name().into_string().ok().filter(|name| is_file && name.ends_with(END))
+            entry
+                .file_name()
+                .into_string()
+                .ok()
+                .filter(|name| is_file && name.ends_with(END))
         })
         .collect();
     names.sort();

@@ -73,7 +73,10 @@ impl<'s> File<'s> {
     pub fn steps(&self) -> impl Iterator<Item = &Node<'s>> {
         let of_action = self.get("runs").filter(|_| self.kind == FileKind::Action);
         let of_jobs = self.jobs().flat_map(|job| job.steps());
-        of_action.into_iter().flat_map(|runs| items(runs, "steps")).chain(of_jobs)
+        of_action
+            .into_iter()
+            .flat_map(|runs| items(runs, "steps"))
+            .chain(of_jobs)
     }
 
     /// What a caller declares: `inputs` or `secrets` of `workflow_call`.
@@ -171,13 +174,23 @@ impl<'f, 's> Job<'f, 's> {
 /// `{ scope: access }`, `read-all` or `write-all` as scopes.
 #[must_use]
 pub fn permissions(node: &Node<'_>) -> Permissions {
-    let all = |access| crate::config::workflows::SCOPES.iter().map(|s| ((*s).to_owned(), access)).collect();
+    let all = |access| {
+        crate::config::workflows::SCOPES
+            .iter()
+            .map(|s| ((*s).to_owned(), access))
+            .collect()
+    };
     match node.text() {
         "read-all" => return all(Access::Read),
         "write-all" => return all(Access::Write),
         _ => {}
     }
-    let access = |text: &str| Access::NAMES.iter().find(|(name, _)| *name == text).map(|(_, access)| *access);
+    let access = |text: &str| {
+        Access::NAMES
+            .iter()
+            .find(|(name, _)| *name == text)
+            .map(|(_, access)| *access)
+    };
     pairs(node)
         .iter()
         .filter_map(|(scope, value)| Some((scope.text().to_owned(), access(value.text())?)))
@@ -187,7 +200,10 @@ pub fn permissions(node: &Node<'_>) -> Permissions {
 /// A key of a mapping.
 #[must_use]
 pub fn get<'n, 's>(node: &'n Node<'s>, key: &str) -> Option<&'n Node<'s>> {
-    pairs(node).iter().find(|(name, _)| name.text() == key).map(|(_, value)| value)
+    pairs(node)
+        .iter()
+        .find(|(name, _)| name.text() == key)
+        .map(|(_, value)| value)
 }
 
 /// The pairs of a mapping; of anything else none.

@@ -5,7 +5,15 @@ use crate::workflow::check::Files;
 use crate::workflow::tree::{get, pairs};
 
 /// Keys that a job with `uses` may not have (GitHub: "Supported keywords for jobs that call a reusable workflow").
-const REFUSED: [&str; 7] = ["timeout-minutes", "env", "runs-on", "steps", "outputs", "container", "services"];
+const REFUSED: [&str; 7] = [
+    "timeout-minutes",
+    "env",
+    "runs-on",
+    "steps",
+    "outputs",
+    "container",
+    "services",
+];
 
 /// Finds keys that a call may not have, callees that are not there or cannot be called, and inputs that do not fit.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
@@ -15,7 +23,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             for key in REFUSED {
                 if let Some(span) = job.key(key) {
                     let message = format!("`{id}` calls a workflow, and such a job allows no `{key}`");
-                    problems.push(file.problem(span, message).hint("the jobs of the called workflow have their own"));
+                    problems.push(
+                        file.problem(span, message)
+                            .hint("the jobs of the called workflow have their own"),
+                    );
                 }
             }
             let Some((name, span)) = job.callee() else { continue };
@@ -43,7 +54,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 let is_required = get(how, "required").is_some_and(|node| node.text() == "true");
                 if is_required && !passed.iter().any(|(known, _)| known.text() == input.text()) {
                     let message = format!("`{id}` does not pass `{}`, which `{name}` requires", input.text());
-                    problems.push(file.problem(span, message).hint(format!("add `{}:` under `with`", input.text())));
+                    problems.push(
+                        file.problem(span, message)
+                            .hint(format!("add `{}:` under `with`", input.text())),
+                    );
                 }
             }
         }

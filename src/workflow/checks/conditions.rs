@@ -38,7 +38,9 @@ fn optional_ancestor<'f>(file: &'f File<'_>, job: &Job<'f, '_>) -> Option<&'f st
         if !seen.insert(id) {
             continue;
         }
-        let Some(ancestor) = file.jobs().find(|job| job.id.text() == id) else { continue };
+        let Some(ancestor) = file.jobs().find(|job| job.id.text() == id) else {
+            continue;
+        };
         if !ancestor.condition().is_empty() {
             return Some(ancestor.id.text());
         }

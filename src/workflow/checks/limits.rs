@@ -27,7 +27,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 }
             }
             let parallel = strategy.and_then(|strategy| get(strategy, "max-parallel"));
-            for (node, most) in [(parallel, MAX_SHARD_JOBS as u64), (job.get("timeout-minutes"), MAX_TIMEOUT)] {
+            for (node, most) in [
+                (parallel, MAX_SHARD_JOBS as u64),
+                (job.get("timeout-minutes"), MAX_TIMEOUT),
+            ] {
                 let Some(node) = node else { continue };
                 if node.text().parse::<u64>().is_ok_and(|value| value == 0 || value > most) {
                     let problem = file.problem(node.span, format!("{} is out of range", node.text()));
@@ -44,7 +47,9 @@ fn combinations(matrix: &Node<'_>) -> usize {
         Value::Seq(items) => items.len(),
         _ => 1,
     };
-    let axes = pairs(matrix).iter().filter(|(key, _)| !matches!(key.text(), "include" | "exclude"));
+    let axes = pairs(matrix)
+        .iter()
+        .filter(|(key, _)| !matches!(key.text(), "include" | "exclude"));
     let product = axes.map(|(_, values)| length(values)).fold(1, usize::saturating_mul);
     let included = get(matrix, "include").map_or(0, length);
     product.max(included)

@@ -14,7 +14,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
         if let Some(name) = file.get("name") {
             if let Some(first) = workflows.insert(name.text(), &file.source.name) {
                 let message = format!("`{}` is also the name of {first}", name.text());
-                problems.push(file.problem(name.span, message).hint("give each workflow a name of its own"));
+                problems.push(
+                    file.problem(name.span, message)
+                        .hint("give each workflow a name of its own"),
+                );
             }
         }
         jobs(file, problems);
@@ -33,7 +36,10 @@ fn jobs(file: &File<'_>, problems: &mut Problems) {
         }
         if let Some(first) = names.insert(name.text(), job.id.text()) {
             let message = format!("`{}` is also the name of the job `{first}`", name.text());
-            problems.push(file.problem(name.span, message).hint("required checks go by the name: give each its own"));
+            problems.push(
+                file.problem(name.span, message)
+                    .hint("required checks go by the name: give each its own"),
+            );
         }
     }
 }
@@ -52,12 +58,17 @@ fn artifacts(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
     let mut seen: HashMap<&str, &Upload<'_>> = HashMap::new();
     for upload in &uploads {
         if let Some(first) = seen.insert(upload.name, upload) {
-            let Some(at) = files.all().find(|f| f.source.name == upload.file) else { continue };
+            let Some(at) = files.all().find(|f| f.source.name == upload.file) else {
+                continue;
+            };
             let message = format!(
                 "a run of {} uploads the artifact `{}` twice: also at {}:{}",
                 file.source.name, upload.name, first.file, first.span.line
             );
-            problems.push(at.problem(upload.span, message).hint("put the job's or the shard's own name into it"));
+            problems.push(
+                at.problem(upload.span, message)
+                    .hint("put the job's or the shard's own name into it"),
+            );
         }
     }
 }
@@ -68,9 +79,12 @@ fn collect<'f>(files: &'f Files<'_>, file: &'f File<'_>, depth: usize, uploads: 
         let times = if job.get("strategy").is_some() { 2 } else { 1 };
         for _ in 0..times {
             for step in job.steps() {
-                let is_upload = get(step, "uses").is_some_and(|uses| uses.text().starts_with("actions/upload-artifact@"));
+                let is_upload =
+                    get(step, "uses").is_some_and(|uses| uses.text().starts_with("actions/upload-artifact@"));
                 let name = get(step, "with").and_then(|with| get(with, "name"));
-                let Some(name) = name.filter(|name| is_upload && !name.text().contains("${{")) else { continue };
+                let Some(name) = name.filter(|name| is_upload && !name.text().contains("${{")) else {
+                    continue;
+                };
                 uploads.push(Upload {
                     name: name.text(),
                     file: &file.source.name,

@@ -12,20 +12,27 @@ use crate::workflow::tree::{File, pairs, permissions};
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         match file.get("permissions") {
-            Some(node) if permissions(node).values().all(|access| *access == Access::None) && node.text().is_empty() => {}
+            Some(node)
+                if permissions(node).values().all(|access| *access == Access::None) && node.text().is_empty() => {}
             Some(node) => {
                 let problem = file.problem(node.span, "every job of this workflow gets these permissions");
                 problems.push(problem.hint("write `permissions: {}`, and give each job its own"));
             }
             None => {
-                let problem = file.problem(file.start(), "the workflow's jobs get the repository's default permissions");
+                let problem = file.problem(
+                    file.start(),
+                    "the workflow's jobs get the repository's default permissions",
+                );
                 problems.push(problem.hint("add `permissions: {}`, and give each job its own"));
             }
         }
         for job in file.jobs() {
             let Some(own) = job.permissions() else {
                 let message = format!("`{}` does not say what its token may do", job.id.text());
-                problems.push(file.problem(job.id.span, message).hint("add `permissions:`, `{}` for nothing"));
+                problems.push(
+                    file.problem(job.id.span, message)
+                        .hint("add `permissions:`, `{}` for nothing"),
+                );
                 continue;
             };
             let Some(callee) = files.callee(&job) else { continue };
@@ -43,7 +50,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                         let of_scope = pairs(node).iter().find(|(key, _)| *key.text() == scope);
                         of_scope.map_or(node.span, |(_, value)| value.span)
                     });
-                    problems.push(file.problem(span, message).hint(format!("write `{scope}: {}`", asked.name())));
+                    problems.push(
+                        file.problem(span, message)
+                            .hint(format!("write `{scope}: {}`", asked.name())),
+                    );
                 }
             }
         }

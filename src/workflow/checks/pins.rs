@@ -27,7 +27,11 @@ fn one(file: &File<'_>, uses: &str, span: Span, problems: &mut Problems) {
         problems.push(problem.hint("write the 40 hex digits of a commit after `@`, and its version as a comment"));
         return;
     }
-    let has_version = file.source.line(span.line).split_once(" # ").is_some_and(|(_, comment)| !comment.trim().is_empty());
+    let has_version = file
+        .source
+        .line(span.line)
+        .split_once(" # ")
+        .is_some_and(|(_, comment)| !comment.trim().is_empty());
     if !has_version {
         let problem = file.problem(span, format!("nobody can see which version of `{name}` this is"));
         problems.push(problem.hint("add the version as a comment: `# v1.2.3`"));

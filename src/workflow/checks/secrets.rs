@@ -50,7 +50,10 @@ fn passed(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
         let secrets = job.get("secrets");
         if let Some(node) = secrets.filter(|node| node.text() == "inherit") {
             let message = format!("`{}` passes every secret there is", job.id.text());
-            problems.push(file.problem(node.span, message).hint("name those that the called workflow declares"));
+            problems.push(
+                file.problem(node.span, message)
+                    .hint("name those that the called workflow declares"),
+            );
             continue;
         }
         let Some(callee) = files.callee(&job) else { continue };

@@ -6,8 +6,14 @@ use crate::workflow::check::Files;
 /// Finds workflows that `pull_request_target` starts.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
-        for trigger in file.triggers().filter(|trigger| trigger.text() == "pull_request_target") {
-            let problem = file.problem(trigger.span, "`pull_request_target` gives a stranger's code this repository's secrets");
+        for trigger in file
+            .triggers()
+            .filter(|trigger| trigger.text() == "pull_request_target")
+        {
+            let problem = file.problem(
+                trigger.span,
+                "`pull_request_target` gives a stranger's code this repository's secrets",
+            );
             problems.push(problem.hint("use `pull_request`, and dispatch what was looked at"));
         }
     }
