@@ -16,15 +16,18 @@ use crate::runner::utf16_bytes;
 pub const INDEX: &str = "index.json";
 
 /// What a plan's folder holds.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Index {
-    /// All jobs.
+    /// All jobs, the canary among them.
     pub jobs: usize,
     /// Jobs that measure throughput.
     pub throughput_jobs: usize,
     /// Jobs that evaluate.
     pub eval_jobs: usize,
+    /// The job that runs before all others; it is in no bucket.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub canary: Option<Envelope>,
     /// Buckets by name; only those with jobs.
     pub buckets: IndexMap<String, BucketIndex>,
 }
@@ -39,11 +42,19 @@ pub struct BucketIndex {
     pub shards: Vec<usize>,
 }
 
+impl Index {
+    /// Jobs of one bucket.
+    #[must_use]
+    pub fn jobs_in(&self, bucket: Bucket) -> usize {
+        self.buckets.get(bucket.name()).map_or(0, |of_bucket| of_bucket.jobs)
+    }
+}
+
 /// Writes a plan's folder. The folder must be missing or empty, so that no shard of another plan stays in it.
 ///
 /// # Errors
 /// A folder that holds something, files that cannot be written, and a plan over GitHub's limits.
-pub fn write(dir: &Path, buckets: &Buckets) -> Result<Index, Problems> {
+pub fn write(dir: &Path, buckets: &Buckets, canary: Option<Envelope>) -> Result<Index, Problems> {
     let place = dir.display().to_string();
     let failed = |path: &Path, error: std::io::Error| {
         Problem::file(
@@ -60,8 +71,13 @@ pub fn write(dir: &Path, buckets: &Buckets) -> Result<Index, Problems> {
         let problem = Problem::file(&place, format!("the folder `{place}` is not empty"));
         return Err(problem.hint("name a new folder, or remove this one").into());
     }
-    let mut index = Index::default();
-    let mut bytes = 0;
+    let mut index = Index {
+        jobs: canary.iter().len(),
+        throughput_jobs: canary.iter().len(),
+        canary,
+        ..Index::default()
+    };
+    let mut bytes = utf16_bytes(&canary_text(&index));
     for (bucket, envelopes) in buckets {
         let folder = dir.join(bucket.name());
         std::fs::create_dir(&folder).map_err(|error| failed(&folder, error))?;
@@ -107,23 +123,37 @@ pub fn write(dir: &Path, buckets: &Buckets) -> Result<Index, Problems> {
     Ok(index)
 }
 
+/// The canary as one line of JSON; empty where there is none.
+fn canary_text(index: &Index) -> String {
+    index
+        .canary
+        .as_ref()
+        .map(|canary| serde_json::to_string(canary).expect("an envelope of a row that was built"))
+        .unwrap_or_default()
+}
+
 fn shard_path(dir: &Path, bucket: Bucket, number: usize) -> PathBuf {
     dir.join(bucket.name()).join(format!("{number}.json"))
 }
 
-/// The artifacts that bundle the results of shards, of evals or of throughput.
+/// The artifacts that bundle the results of shards, of evals or of throughput; the canary is a shard of its own.
 fn bundles(index: &Index, evals: bool) -> Vec<String> {
+    let canary = index
+        .canary
+        .iter()
+        .filter(|_| !evals)
+        .map(|_| "bundle_canary_0".to_owned());
     let buckets = Bucket::ALL.iter().filter(|bucket| bucket.is_eval() == evals);
     let of_bucket = |bucket: &Bucket| {
         let name = bucket.name();
         let shards = index.buckets.get(name).map_or(0, |of_bucket| of_bucket.shards.len());
         (0..shards).map(move |number| format!("bundle_{name}_{number}"))
     };
-    buckets.flat_map(of_bucket).collect()
+    canary.chain(buckets.flat_map(of_bucket)).collect()
 }
 
-/// The outputs that a workflow decides with: a list of shard numbers and a count for each bucket, the totals, and the
-/// names of the shards' artifacts.
+/// The outputs that a workflow decides with: a list of shard numbers and a count for each bucket, the canary's envelope
+/// and count, the totals, and the names of the shards' artifacts. GitHub drops an output that holds a masked value; the counts tell.
 /// Names use `_`, as expressions like them.
 #[must_use]
 pub fn outputs(index: &Index) -> Vec<(String, String)> {
@@ -131,6 +161,8 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
         ("jobs".to_owned(), index.jobs.to_string()),
         ("throughput_jobs".to_owned(), index.throughput_jobs.to_string()),
         ("eval_jobs".to_owned(), index.eval_jobs.to_string()),
+        ("canary".to_owned(), canary_text(index)),
+        ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
     ];
     for (name, evals) in [("throughput_bundles", false), ("eval_bundles", true)] {
         outputs.push((name.to_owned(), serde_json::json!(bundles(index, evals)).to_string()));
@@ -185,6 +217,7 @@ pub fn envelopes(path: &Path) -> Result<Vec<Envelope>, Problem> {
     };
     let index = index(dir)?;
     let mut envelopes = Vec::with_capacity(index.jobs);
+    envelopes.extend(index.canary.clone());
     for bucket in Bucket::ALL {
         let Some(of_bucket) = index.buckets.get(bucket.name()) else {
             continue;

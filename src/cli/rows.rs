@@ -9,8 +9,7 @@ use serde::Serialize;
 use super::output;
 use crate::config::master::search_space::Nodes;
 use crate::config::types::Role;
-use crate::matrix::bucket::{Bucket, Buckets};
-use crate::matrix::canary;
+use crate::matrix::bucket::{self, Bucket, Buckets};
 use crate::matrix::envelope::Overrides;
 use crate::matrix::row::{Row, Scenario};
 use crate::plan_files;
@@ -22,6 +21,9 @@ pub struct EmitArgs {
     /// Write envelopes by bucket and shard, and an index, to a new folder
     #[arg(long, value_name = "DIR", help_heading = "For workflows")]
     emit: Option<PathBuf>,
+    /// Take the canary out of its bucket, to run before all others: one node, fixed lengths, the lowest concurrency
+    #[arg(long, requires = "emit", help_heading = "For workflows")]
+    canary: bool,
     /// Append shard lists and counts to the file that GITHUB_OUTPUT names
     #[arg(long, requires = "emit", help_heading = "For workflows")]
     github_output: bool,
@@ -40,9 +42,6 @@ pub struct EmitArgs {
     /// Short agentic replays
     #[arg(long, requires = "emit", help_heading = "For workflows")]
     agentx_fast: bool,
-    /// Set the canary apart: the lowest concurrency of one node's fixed rows that run no eval
-    #[arg(long, requires = "emit", help_heading = "For workflows")]
-    canary: bool,
 }
 
 impl EmitArgs {
@@ -71,18 +70,20 @@ impl EmitArgs {
     /// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
     pub fn write(&self, buckets: &Buckets, json: bool) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
-        let mut buckets = buckets.clone();
-        if self.canary {
-            canary::set_apart(&mut buckets);
-        }
-        let index = plan_files::write(dir, &buckets)?;
+        let mut rest = buckets.clone();
+        let canary = if self.canary {
+            bucket::take_canary(&mut rest)
+        } else {
+            None
+        };
+        let index = plan_files::write(dir, &rest, canary)?;
         if self.github_output {
             runner::append(RunnerFile::Output, &plan_files::outputs(&index))?;
         }
         if output::wants_json(json) {
             return output::json(&index);
         }
-        output::text(&counts(&buckets))
+        output::text(&counts(buckets))
     }
 }
 

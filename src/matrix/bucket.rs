@@ -41,8 +41,6 @@ macro_rules! buckets {
 }
 
 buckets! {
-    /// The one job that runs before all others, where a sweep asks for it.
-    Canary = "canary",
     /// Throughput, one node, 1024 in and 1024 out.
     SingleNode1k1k = "single_node_1k1k",
     /// Throughput, one node, 8192 in and 1024 out.
@@ -183,6 +181,24 @@ fn prove(buckets: &Buckets) -> Result<(), Problems> {
         }
     }
     problems.into_result()
+}
+
+/// Takes the canary out of the buckets: the job with the lowest concurrency among one node's fixed sequences that runs
+/// no eval, the first of equals. `None` where there is no such job.
+pub fn take_canary(buckets: &mut Buckets) -> Option<Envelope> {
+    let fixed = [Bucket::SingleNode1k1k, Bucket::SingleNode8k1k, Bucket::SingleNodeOther];
+    let candidates = buckets
+        .iter()
+        .filter(|(bucket, _)| fixed.contains(bucket))
+        .flat_map(|(bucket, jobs)| jobs.iter().enumerate().map(|(index, job)| (*bucket, index, &job.row)))
+        .filter(|(_, _, row)| !row.runs_eval());
+    let (bucket, index, _) = candidates.min_by_key(|(_, _, row)| row.conc.lowest())?;
+    let jobs = buckets.get_mut(&bucket)?;
+    let canary = jobs.remove(index);
+    if jobs.is_empty() {
+        buckets.shift_remove(&bucket);
+    }
+    Some(canary)
 }
 
 /// Cuts a bucket into matrices of at most [`MAX_SHARD_JOBS`] jobs and [`MAX_SHARD_BYTES`].

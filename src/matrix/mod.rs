@@ -2,7 +2,6 @@
 
 pub mod append_only;
 pub mod bucket;
-pub mod canary;
 pub mod envelope;
 pub mod evals;
 pub mod expand;

@@ -29,7 +29,7 @@ pub struct Model {
     pub sweep_labels: String,
     /// Every bucket, in the order of a plan.
     pub buckets: Vec<BucketJob>,
-    /// The ids of the jobs of all buckets but the canary's.
+    /// The ids of the jobs of all buckets.
     pub sweep_jobs: Vec<&'static str>,
     /// The outputs of `decide`.
     pub decision: &'static [&'static str],
@@ -68,7 +68,6 @@ pub struct BucketJob {
 #[must_use]
 pub fn job_of(bucket: Bucket) -> BucketJob {
     let (job, title) = match bucket {
-        Bucket::Canary => ("canary", "Canary"),
         Bucket::SingleNode1k1k => ("sweep-single-node-1k1k", "One node, 1k1k"),
         Bucket::SingleNode8k1k => ("sweep-single-node-8k1k", "One node, 8k1k"),
         Bucket::SingleNodeOther => ("sweep-single-node-other", "One node, other lengths"),
@@ -179,7 +178,7 @@ const E2E_INPUTS: &[DispatchInput] = &[
     text("base-ref", "Instead of a command: where the changelog is compared from"),
     text("head-ref", "Instead of a command: where the changelog is compared to"),
     option(
-        "duration-override",
+        "duration",
         "Seconds of each agentic replay",
         "DURATION",
         "--override-duration",
@@ -204,7 +203,7 @@ const E2E_INPUTS: &[DispatchInput] = &[
     ),
     switch("agentx-fast", "Short agentic replays", "AGENTX_FAST", "--agentx-fast"),
     switch(
-        "trim-conc",
+        "trim",
         "Only the lowest concurrency of each topology",
         "TRIM",
         "--trim-conc",
@@ -278,7 +277,7 @@ impl Model {
             // A cache makes builds bearable; without its pin there is nothing to build with.
             builds: settings.actions.contains_key("Swatinem/rust-cache"),
             sweep_labels: serde_json::json!(sweep_labels).to_string(),
-            sweep_jobs: buckets.iter().map(|b| b.job).filter(|job| *job != "canary").collect(),
+            sweep_jobs: buckets.iter().map(|bucket| bucket.job).collect(),
             buckets,
             decision: DECISION,
             decided_flags: DECIDED_FLAGS,

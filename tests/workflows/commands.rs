@@ -66,9 +66,29 @@ fn a_canary_leaves_the_matrix() {
     let plain = emitted(&without, &args);
     let canary = emitted(&with, &[&args[..], &["--canary"]].concat());
     assert_eq!(of(&plain, "canary_jobs"), "0");
-    assert_eq!((of(&canary, "canary_jobs"), of(&canary, "canary_shards")), ("1", "[0]"));
+    assert_eq!(of(&canary, "canary_jobs"), "1");
     assert_eq!(of(&plain, "jobs"), of(&canary, "jobs"));
-    let job = shard(&with, "canary")[0].clone();
+    let first: Vec<String> = serde_json::from_str(of(&canary, "throughput_bundles")).expect("a list");
+    assert_eq!(first[0], "bundle_canary_0");
+    assert!(!of(&plain, "throughput_bundles").contains("canary"));
+    let path = with.to_str().expect("a path");
+    let (output, outputs) = step(
+        &[
+            "shard",
+            "--plan",
+            path,
+            "--bucket",
+            "canary",
+            "--index",
+            "0",
+            "--github-output",
+        ],
+        "",
+    );
+    assert!(output.status.success(), "{}", stderr(&output));
+    let jobs: Vec<Value> = serde_json::from_str(of(&outputs, "envelopes")).expect("a list");
+    let [job] = jobs.as_slice() else { panic!("{jobs:?}") };
+    assert_eq!(job.to_string(), of(&canary, "canary"));
     assert_ne!(job["row"]["run-eval"], true);
     let conc = |envelope: &Value| envelope["row"]["conc"].as_u64().expect("one node has one");
     let buckets = ["single_node_1k1k", "single_node_8k1k", "single_node_other"];
@@ -79,9 +99,19 @@ fn a_canary_leaves_the_matrix() {
             .collect()
     };
     let (all, rest) = (jobs(&without), jobs(&with));
-    assert_eq!(all.iter().map(conc).min(), Some(conc(&job)));
+    assert_eq!(all.iter().map(conc).min(), Some(conc(job)));
     assert_eq!(all.len(), rest.len() + 1);
-    assert!(all.contains(&job) && !rest.contains(&job), "{job}");
+    assert!(all.contains(job) && !rest.contains(job), "{job}");
+    for (plan, index) in [(&without, "0"), (&with, "1")] {
+        let path = plan.to_str().expect("a path");
+        let (output, _) = step(&["shard", "--plan", path, "--bucket", "canary", "--index", index], "");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(
+            stderr(&output).contains(&format!("no shard {index} of a canary")),
+            "{}",
+            stderr(&output)
+        );
+    }
 }
 
 #[test]

@@ -167,7 +167,11 @@ fn every_excuse_has_its_reason() {
     let mut excuses = 0;
     for file in project_files().into_iter().chain([action]) {
         let text = std::fs::read_to_string(&file).expect("the file");
-        assert!(!text.contains("actionlint ignore") && !text.contains("shellcheck disable"), "{}", file.display());
+        assert!(
+            !text.contains("actionlint ignore") && !text.contains("shellcheck disable"),
+            "{}",
+            file.display()
+        );
         for line in text.lines().filter(|line| line.contains("zizmor: ignore")) {
             excuses += 1;
             let reason = line.split_once("ignore[").and_then(|(_, rest)| rest.split_once(']'));

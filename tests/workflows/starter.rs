@@ -63,7 +63,11 @@ fn the_starter_is_whole() {
     for file in files.iter().filter(|file| !file.ends_with(".schema.json")) {
         let content = std::fs::read_to_string(folder.path().join(file)).expect("a file");
         let is_copy = std::fs::read_to_string(project().join(file)).is_ok_and(|own| own == content);
-        let shown = if is_copy { "the project's own\n".to_owned() } else { shortened(&content) };
+        let shown = if is_copy {
+            "the project's own\n".to_owned()
+        } else {
+            shortened(&content)
+        };
         text.push_str(&format!("\n======== {file}\n{shown}"));
     }
     snapshot("workflows_starter", &text);

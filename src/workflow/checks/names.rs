@@ -11,14 +11,14 @@ use crate::workflow::tree::{File, get};
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
     let mut workflows: HashMap<&str, &str> = HashMap::new();
     for file in files.workflows() {
-        if let Some(name) = file.get("name") {
-            if let Some(first) = workflows.insert(name.text(), &file.source.name) {
-                let message = format!("`{}` is also the name of {first}", name.text());
-                problems.push(
-                    file.problem(name.span, message)
-                        .hint("give each workflow a name of its own"),
-                );
-            }
+        if let Some(name) = file.get("name")
+            && let Some(first) = workflows.insert(name.text(), &file.source.name)
+        {
+            let message = format!("`{}` is also the name of {first}", name.text());
+            problems.push(
+                file.problem(name.span, message)
+                    .hint("give each workflow a name of its own"),
+            );
         }
         jobs(file, problems);
         if !file.is_callable() || file.triggers().count() > 1 {
