@@ -7,43 +7,36 @@ use sweepctl::config::labels::{BUILT_IN, Labels};
 use sweepctl::config::source::Source;
 use sweepctl::config::workflows::Workflows;
 use sweepctl::workflow::check::check;
-use sweepctl::workflow::render::render;
+use sweepctl::workflow::render::{Rendered, render};
 use sweepctl::workflow::templates::Templates;
 
 fn main() {
     divan::main();
 }
 
-fn labels() -> Labels {
-    let source = Source {
-        name: "labels.yaml".to_owned(),
-        text: BUILT_IN.to_owned(),
-    };
-    Labels::load(&Arc::new(source)).expect("the built-in labels load")
+fn source(name: &str, text: &str) -> Arc<Source> {
+    Arc::new(Source {
+        name: name.to_owned(),
+        text: text.to_owned(),
+    })
 }
 
 /// From the texts of configs and templates to the texts of files.
+fn rendered() -> Vec<Rendered> {
+    let settings = Workflows::load(&source("workflows.yaml", include_str!("../configs/workflows.yaml")));
+    let labels = Labels::load(&source("labels.yaml", BUILT_IN)).expect("the labels load");
+    let settings = Arc::new(settings.expect("the project's settings load"));
+    render(&Templates::built_in(), &labels, &settings).expect("it renders")
+}
+
 #[divan::bench]
 fn render_everything(bencher: Bencher) {
-    bencher.bench(|| {
-        let settings = Arc::new(Workflows::built_in());
-        render(&Templates::built_in(), &labels(), &settings).expect("it renders")
-    });
+    bencher.bench(rendered);
 }
 
 /// Every check over every rendered workflow.
 #[divan::bench]
 fn check_everything(bencher: Bencher) {
-    let settings = Arc::new(Workflows::built_in());
-    let rendered = render(&Templates::built_in(), &labels(), &settings).expect("it renders");
-    let sources: Vec<Arc<Source>> = rendered
-        .into_iter()
-        .map(|file| {
-            Arc::new(Source {
-                name: file.path,
-                text: file.text,
-            })
-        })
-        .collect();
+    let sources: Vec<Arc<Source>> = rendered().iter().map(|file| source(&file.path, &file.text)).collect();
     bencher.bench(|| check(black_box(&sources)).expect("nothing is found"));
 }

@@ -1,20 +1,24 @@
 //! `configs/workflows.yaml`: what the workflows are rendered with.
 
+pub mod extra;
+
 use std::sync::Arc;
 
+use extra::{Job, Step, StepPlace};
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decode::Decoder;
-use super::problem::{Problems, Span, nearest};
+use super::labels::named;
+use super::problem::{Problems, nearest};
 use super::source::Source;
 use super::tree::Node;
 
-/// The copy that serves a repository without settings of its own.
-pub const BUILT_IN: &str = include_str!("../../configs/workflows.yaml");
-/// Minutes that a job of GitHub Actions may take at most: a self-hosted one, 5 days.
-const MAX_TIMEOUT: u64 = 7200;
+/// The copy that serves a repository without settings of its own: what `sweepctl init` starts with.
+pub const BUILT_IN: &str = include_str!("../workflow/starter/workflows.yaml");
+/// Minutes that a job on a hosted runner may take at most (GitHub's "Actions limits").
+const MAX_TIMEOUT: u64 = 360;
 /// Jobs of one matrix, and so the most that can run at a time.
 const MAX_PARALLEL: u64 = 256;
 
@@ -147,7 +151,7 @@ pub const SCOPES: &[&str] = &[
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Timeouts {
     /// Minutes of a job that is not named.
-    #[schemars(range(min = 1, max = 7200))]
+    #[schemars(range(min = 1, max = 360))]
     pub default: u64,
     /// Minutes by job.
     #[schemars(default)]
@@ -193,61 +197,6 @@ pub struct Ingest {
     pub secret: String,
 }
 
-/// Where a repository's own steps run, all on the node of a benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-#[serde(rename_all = "kebab-case")]
-pub enum StepPlace {
-    /// After the checkout, before the launch.
-    BeforeLaunch,
-    /// After the launch, also when it failed, before the uploads.
-    AfterLaunch,
-}
-
-/// A step of a repository's own: an action of `actions`, or a script.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-#[serde(rename_all = "kebab-case")]
-pub struct Step {
-    /// What it does.
-    pub name: String,
-    /// The condition.
-    #[serde(rename = "if")]
-    #[schemars(default, rename = "if")]
-    pub condition: Option<String>,
-    /// An action by its name in `actions`, or a local one (`./path`).
-    #[schemars(default)]
-    pub uses: Option<String>,
-    /// The action's inputs.
-    #[schemars(default)]
-    pub with: IndexMap<String, String>,
-    /// A script, without expressions: values arrive through `env`.
-    #[schemars(default)]
-    pub run: Option<String>,
-    /// Its variables.
-    #[schemars(default)]
-    pub env: IndexMap<String, String>,
-}
-
-/// A job of a repository's own in `run-sweep`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-#[serde(rename_all = "kebab-case")]
-pub struct Job {
-    /// The job's name.
-    pub name: String,
-    /// The jobs of `run-sweep` that it waits for.
-    #[schemars(length(min = 1))]
-    pub needs: Vec<String>,
-    /// The condition.
-    #[serde(rename = "if")]
-    #[schemars(default, rename = "if")]
-    pub condition: Option<String>,
-    /// Its steps.
-    #[schemars(length(min = 1))]
-    pub steps: Vec<Step>,
-}
-
 impl Workflows {
     /// Reads the settings.
     ///
@@ -287,9 +236,9 @@ impl Workflows {
         let ingest = f.optional(d, "ingest", ingest);
         let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
         let known = known.unwrap_or_default();
-        let extra_steps = f.optional(d, "extra-steps", |d, n, _| extra_steps(d, n, &known));
+        let extra_steps = f.optional(d, "extra-steps", |d, n, _| extra::steps(d, n, &known));
         let extra_jobs = f.optional(d, "extra-jobs", |d, n, name| {
-            named(d, n, name, |d, node, id| job(d, node, id, &known))
+            named(d, n, name, |d, node, id| extra::job(d, node, id, &known))
         });
         f.finish(d);
         Some(Self {
@@ -310,42 +259,28 @@ impl Workflows {
     }
 }
 
-fn named<T>(
-    d: &mut Decoder,
-    node: &Node<'_>,
-    name: &str,
-    mut item: impl FnMut(&mut Decoder, &Node<'_>, &str) -> Option<T>,
-) -> Option<IndexMap<String, T>> {
-    let mut all = IndexMap::new();
-    for (key, value) in d.entries(node, name) {
-        if let Some(value) = item(d, value, key.text()) {
-            all.insert(key.text().to_owned(), value);
-        }
-    }
-    Some(all)
-}
-
 /// A name that cannot leave its folder.
 fn stem(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
-    let stem = d.string(node, name)?;
-    word(d, node.span, &stem, "the name of a workflow").then_some(stem)
+    word(d, node, name, "the name of a workflow")
 }
 
-/// Letters, digits, `-` and `_`: what file names, job ids and secrets are made of here.
-fn word(d: &mut Decoder, span: Span, text: &str, what: &str) -> bool {
-    let is_word = !text.is_empty()
-        && !text.starts_with('-')
+/// Letters, digits, `-` and `_`: what names of files, jobs and events are made of here.
+fn word(d: &mut Decoder, node: &Node<'_>, name: &str, what: &str) -> Option<String> {
+    let text = d.string(node, name)?;
+    if !is_word(&text) {
+        let message = format!("`{text}` is not {what}");
+        d.report(node.span, message, "use letters, digits, `-` and `_`");
+        return None;
+    }
+    Some(text)
+}
+
+fn is_word(text: &str) -> bool {
+    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    starts_well
         && text
             .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'));
-    if !is_word {
-        d.report(
-            span,
-            format!("`{text}` is not {what}"),
-            "use letters, digits, `-` and `_`",
-        );
-    }
-    is_word
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
 }
 
 fn binary(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Binary> {
@@ -388,7 +323,12 @@ fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
     let mut f = d.fields(node, &format!("the pin of `{name}`"))?;
     let version = f.required(d, "version", |d, n, name| {
         let version = d.string(n, name)?;
-        word(d, n.span, &version.replace('.', "_"), "a version").then_some(version)
+        // It becomes a comment, so it stays on its line.
+        let is_version = version.split('.').all(is_word);
+        if !is_version {
+            d.report(n.span, format!("`{version}` is no version"), "write one such as v1.2.3");
+        }
+        is_version.then_some(version)
     });
     let sha = f.required(d, "sha", |d, n, name| {
         let sha = d.string(n, name)?;
@@ -461,17 +401,19 @@ fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<MaxParal
     })
 }
 
+/// The name of a secret (GitHub: letters, digits and `_`, no digit first, no `GITHUB_`).
 fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
     let name = d.string(node, "a secret")?;
-    if !word(d, node.span, &name.replace('-', "?"), "the name of a secret") {
+    let is_name =
+        !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !is_name {
+        let message = format!("`{name}` is not the name of a secret");
+        d.report(node.span, message, "use letters, digits and `_`");
         return None;
     }
     if name.to_ascii_uppercase().starts_with("GITHUB_") {
-        d.report(
-            node.span,
-            format!("`{name}` is GitHub's own"),
-            "secrets cannot start with GITHUB_",
-        );
+        let message = format!("`{name}` is GitHub's own");
+        d.report(node.span, message, "secrets cannot start with GITHUB_");
         return None;
     }
     Some(name)
@@ -480,76 +422,12 @@ fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
 fn ingest(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ingest> {
     let mut f = d.fields(node, &format!("`{name}`"))?;
     let repository = f.required(d, "repository", repository);
-    let event_type = f.required(d, "event-type", |d, n, name| {
-        let text = d.string(n, name)?;
-        word(d, n.span, &text, "the type of an event").then_some(text)
-    });
+    let event_type = f.required(d, "event-type", |d, n, name| word(d, n, name, "the type of an event"));
     let secret = f.required(d, "secret", |d, n, _| secret(d, n));
     f.finish(d);
     Some(Ingest {
         repository: repository?,
         event_type: event_type?,
         secret: secret?,
-    })
-}
-
-fn extra_steps(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<IndexMap<StepPlace, Vec<Step>>> {
-    let mut f = d.fields(node, "`extra-steps`")?;
-    let mut all = IndexMap::new();
-    for (name, place) in [
-        ("before-launch", StepPlace::BeforeLaunch),
-        ("after-launch", StepPlace::AfterLaunch),
-    ] {
-        let steps = f.optional(d, name, |d, n, name| d.list(n, name, 1, |d, n| step(d, n, actions)));
-        if let Some(steps) = steps {
-            all.insert(place, steps);
-        }
-    }
-    f.finish(d);
-    Some(all)
-}
-
-fn step(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<Step> {
-    let mut f = d.fields(node, "a step")?;
-    let name = f.required(d, "name", Decoder::string);
-    let condition = f.optional(d, "if", Decoder::string);
-    let uses = f.optional(d, "uses", |d, n, name| {
-        let action = d.string(n, name)?;
-        if !action.starts_with("./") && !actions.contains(&action) {
-            let hint = nearest(&action, actions.iter().map(String::as_str));
-            d.report(n.span, format!("`{action}` is no action of `actions`"), hint);
-        }
-        Some(action)
-    });
-    let run = f.optional(d, "run", Decoder::string);
-    if uses.is_some() == run.is_some() {
-        d.report(f.span, "a step has either `uses` or `run`", "give it one of them");
-    }
-    let with = f.optional(d, "with", |d, n, name| named(d, n, name, Decoder::string));
-    let env = f.optional(d, "env", |d, n, name| named(d, n, name, Decoder::string));
-    f.finish(d);
-    Some(Step {
-        name: name?,
-        condition,
-        uses,
-        with: with.unwrap_or_default(),
-        run,
-        env: env.unwrap_or_default(),
-    })
-}
-
-fn job(d: &mut Decoder, node: &Node<'_>, id: &str, actions: &[String]) -> Option<Job> {
-    word(d, node.span, id, "the id of a job");
-    let mut f = d.fields(node, &format!("job `{id}`"))?;
-    let name = f.required(d, "name", Decoder::string);
-    let needs = f.required(d, "needs", |d, n, name| d.strings(n, name, 1));
-    let condition = f.optional(d, "if", Decoder::string);
-    let steps = f.required(d, "steps", |d, n, name| d.list(n, name, 1, |d, n| step(d, n, actions)));
-    f.finish(d);
-    Some(Job {
-        name: name?,
-        needs: needs?,
-        condition,
-        steps: steps?,
     })
 }

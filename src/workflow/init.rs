@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::render::WORKFLOWS;
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
-use crate::config::{labels, policy, thresholds};
+use crate::config::{labels, policy, thresholds, workflows};
 
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -36,7 +36,7 @@ impl Outcome {
 /// of its own, which the settings then name.
 #[must_use]
 pub fn inputs(root: &Path) -> Vec<(String, String)> {
-    let settings = include_str!("starter/workflows.yaml").replace("unmanaged: []", &unmanaged(root));
+    let settings = workflows::BUILT_IN.replace("unmanaged: []", &unmanaged(root));
     let mut files = vec![
         (
             "configs/starter-master.yaml",

@@ -4,7 +4,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::config::labels::Labels;
-use crate::config::workflows::{Access, Binary, Ingest, Job, Permissions, Step, StepPlace, Workflows};
+use crate::config::workflows::extra::{Job, Step, StepPlace};
+use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
 use crate::matrix::bucket::{Bucket, MAX_BUNDLES, MAX_SHARD_JOBS};
 use crate::matrix::names::ArtifactKind;
 

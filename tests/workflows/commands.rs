@@ -1,33 +1,26 @@
 //! What the steps of workflows call between a plan and a job.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Output;
 
 use serde_json::{Value, json};
 use sweepctl::config::workflows::{MaxParallel, Workflows};
 
+use super::{SETTINGS, source};
 use crate::support::{project, stderr, stdout, sweepctl};
 
 /// Runs the binary in the project as a step: what it said, and its outputs.
 fn step(args: &[&str], stdin: &str) -> (Output, Vec<(String, String)>) {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("output");
-    let mut child = sweepctl(project())
+    let input = folder.path().join("input");
+    std::fs::write(&input, stdin).expect("a file");
+    let output = sweepctl(project())
         .args(args)
         .env("GITHUB_OUTPUT", &file)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
+        .stdin(std::fs::File::open(&input).expect("a file"))
+        .output()
         .expect("the binary runs");
-    child
-        .stdin
-        .take()
-        .expect("a pipe")
-        .write_all(stdin.as_bytes())
-        .expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
     let text = std::fs::read_to_string(&file).unwrap_or_default();
     let mut lines = text.lines();
     let mut outputs = Vec::new();
@@ -138,7 +131,7 @@ fn a_shard_says_what_its_jobs_upload_and_how_many_run() {
     let outputs = emitted(&dir, &args);
     let bundles: Vec<String> = serde_json::from_str(of(&outputs, "throughput_bundles")).expect("a list");
     assert!(!bundles.is_empty());
-    let settings = Workflows::built_in();
+    let settings = Workflows::load(&source("workflows.yaml", SETTINGS)).expect("the project's settings load");
     for bundle in bundles {
         let bucket = bundle.trim_start_matches("bundle_").trim_end_matches("_0");
         let path = dir.to_str().expect("a path");

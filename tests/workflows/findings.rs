@@ -422,6 +422,20 @@ const CASES: &[Case] = &[
         "257 is out of range",
     ),
     (
+        (
+            "run.yml",
+            "    timeout-minutes: 5\n    permissions: {}",
+            "    timeout-minutes: 361\n    permissions: {}",
+        ),
+        ("run.yml", "    timeout-minutes: 361"),
+        "361 is out of range",
+    ),
+    (
+        ("run.yml", "          name: plan", "          name: a/b"),
+        ("run.yml", "          name: a/b"),
+        "no artifact may be called `a/b`",
+    ),
+    (
         ("gpu.yml", "timeout-minutes: 60", "timeout-minutes: 7201"),
         ("gpu.yml", "    timeout-minutes: 7201"),
         "7201 is out of range",

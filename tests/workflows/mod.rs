@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sweepctl::config::labels::{self, Labels};
 use sweepctl::config::problem::Problems;
 use sweepctl::config::source::Source;
-use sweepctl::config::workflows::{self, Workflows};
+use sweepctl::config::workflows::Workflows;
 use sweepctl::workflow::render::{Rendered, render};
 use sweepctl::workflow::templates::Templates;
 
@@ -26,12 +26,15 @@ fn source(name: &str, text: &str) -> Arc<Source> {
     })
 }
 
+/// The project's own settings, as text.
+const SETTINGS: &str = include_str!("../../configs/workflows.yaml");
+
 /// Renders with the project's own settings and labels, each edited.
 fn rendered_with(
     settings: impl Fn(&str) -> String,
     labels: impl Fn(&str) -> String,
 ) -> Result<Vec<Rendered>, Problems> {
-    let settings = Workflows::load(&source("workflows.yaml", &settings(workflows::BUILT_IN)))?;
+    let settings = Workflows::load(&source("workflows.yaml", &settings(SETTINGS)))?;
     let labels = Labels::load(&source("labels.yaml", &labels(labels::BUILT_IN)))?;
     render(&Templates::built_in(), &labels, &Arc::new(settings))
 }

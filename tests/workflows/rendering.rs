@@ -1,6 +1,6 @@
 //! Rendering: the project's own files, repositories that override, and configs that differ.
 
-use super::{changes, edit, rendered_with, snapshot};
+use super::{SETTINGS, changes, edit, rendered_with, snapshot};
 use crate::support::{project, run, stderr, stdout, write};
 
 fn same(text: &str) -> String {
@@ -46,7 +46,7 @@ fn check_shows_drift_and_unknown_files() {
         edit(&text, "cancel-in-progress: true", "cancel-in-progress: false"),
     );
     write(folder.path(), ".github/workflows/own.yml", "on: push\n");
-    std::fs::remove_file(folder.path().join(".github/workflows/ci.yml")).expect("it was rendered");
+    std::fs::remove_file(folder.path().join(".github/workflows/e2e-tests.yml")).expect("it was rendered");
     let output = run(folder.path(), ["render", "--check"]);
     assert_eq!(output.status.code(), Some(1));
     let diff = stdout(&output);
@@ -57,7 +57,7 @@ fn check_shows_drift_and_unknown_files() {
     let said = stderr(&output);
     for part in [
         "`.github/workflows/run-sweep.yml` is not what it is rendered from",
-        "`.github/workflows/ci.yml` is not there",
+        "`.github/workflows/e2e-tests.yml` is not there",
         "nothing renders `.github/workflows/own.yml`",
         "name it in `unmanaged`",
         "3 problems",
@@ -65,7 +65,7 @@ fn check_shows_drift_and_unknown_files() {
         assert!(said.contains(part), "{part}: {said}");
     }
     // It only looked.
-    assert!(!folder.path().join(".github/workflows/ci.yml").exists());
+    assert!(!folder.path().join(".github/workflows/e2e-tests.yml").exists());
     let output = run(folder.path(), ["render"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stderr(&run(folder.path(), ["render", "--check"]));
@@ -105,11 +105,10 @@ fn a_repository_overrides_templates() {
          permissions: {}\n\njobs:\n  sweep:\n    permissions: [= permissions('load', 'benchmark', 'bundle') =]\n    \
          uses: ./.github/workflows/e2e-tests.yml\n    with:\n      generate-cli-command: full-sweep --single-node\n",
     );
-    let settings = sweepctl::config::workflows::BUILT_IN;
     write(
         folder.path(),
         "configs/workflows.yaml",
-        edit(settings, "  - ci\n", "  - nightly\n"),
+        edit(SETTINGS, "  - ci\n", "  - nightly\n"),
     );
     let output = run(folder.path(), ["render"]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -291,7 +290,7 @@ fn wrong_settings_are_all_said() {
         "`content` is no scope of a token",
         "did you mean `contents`?",
         "`admin` is not a value of `contents`",
-        "`default` is 10000, the most is 7200",
+        "`default` is 10000, the most is 360",
         "`version` cannot stand here",
         "`GITHUB_TOKEN` is GitHub's own",
         "`A B` is not the name of a secret",

@@ -8,8 +8,10 @@ use crate::workflow::tree::{get, pairs};
 
 /// The largest workflow file that GitHub takes, in bytes (500 KB).
 pub const MAX_FILE_BYTES: usize = 500_000;
-/// The largest `timeout-minutes` of a self-hosted job: 5 days.
-const MAX_TIMEOUT: u64 = 7200;
+/// The largest `timeout-minutes` on a runner of GitHub's own: 6 hours.
+const MAX_HOSTED: u64 = 360;
+/// The largest on any other: 5 days.
+const MAX_SELF_HOSTED: u64 = 7200;
 
 /// Finds matrices of more jobs than GitHub starts, and numbers out of range.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
@@ -27,10 +29,12 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 }
             }
             let parallel = strategy.and_then(|strategy| get(strategy, "max-parallel"));
-            for (node, most) in [
-                (parallel, MAX_SHARD_JOBS as u64),
-                (job.get("timeout-minutes"), MAX_TIMEOUT),
-            ] {
+            let most = if files.takes_gpu(&job) {
+                MAX_SELF_HOSTED
+            } else {
+                MAX_HOSTED
+            };
+            for (node, most) in [(parallel, MAX_SHARD_JOBS as u64), (job.get("timeout-minutes"), most)] {
                 let Some(node) = node else { continue };
                 if node.text().parse::<u64>().is_ok_and(|value| value == 0 || value > most) {
                     let problem = file.problem(node.span, format!("{} is out of range", node.text()));

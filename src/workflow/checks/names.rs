@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::config::problem::{Problems, Span};
+use crate::matrix::names::is_legal_artifact;
 use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
 use crate::workflow::tree::{File, get};
@@ -57,10 +58,15 @@ fn artifacts(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
     collect(files, file, 0, &mut uploads);
     let mut seen: HashMap<&str, &Upload<'_>> = HashMap::new();
     for upload in &uploads {
+        let Some(at) = files.all().find(|f| f.source.name == upload.file) else {
+            continue;
+        };
+        if !is_legal_artifact(upload.name) {
+            let message = format!("no artifact may be called `{}`", upload.name);
+            let hint = "1 to 256 characters, none of \" : < > | * ? \\ /";
+            problems.push(at.problem(upload.span, message).hint(hint));
+        }
         if let Some(first) = seen.insert(upload.name, upload) {
-            let Some(at) = files.all().find(|f| f.source.name == upload.file) else {
-                continue;
-            };
             let message = format!(
                 "a run of {} uploads the artifact `{}` twice: also at {}:{}",
                 file.source.name, upload.name, first.file, first.span.line
