@@ -15,10 +15,7 @@ fn main() {
 }
 
 fn source(name: &str, text: &str) -> Arc<Source> {
-    Arc::new(Source {
-        name: name.to_owned(),
-        text: text.to_owned(),
-    })
+    Arc::new(Source::from_bytes(name, text.into()).expect("plain text"))
 }
 
 /// From the texts of configs and templates to the texts of files.

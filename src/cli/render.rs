@@ -104,10 +104,7 @@ fn own_or(root: &Path, path: &str, built_in: &str) -> Result<Arc<Source>, Proble
     let own = root.join(path);
     let source = match own.exists() {
         true => Source::read_as(&own, path)?,
-        false => Source {
-            name: format!("<built-in>/{path}"),
-            text: built_in.to_owned(),
-        },
+        false => Source::from_bytes(&format!("<built-in>/{path}"), built_in.into())?,
     };
     Ok(Arc::new(source))
 }

@@ -212,11 +212,10 @@ impl Workflows {
     /// Never in a release: a test loads the built-in file.
     #[must_use]
     pub fn built_in() -> Self {
-        let source = Source {
-            name: "<built-in>/workflows.yaml".to_owned(),
-            text: BUILT_IN.to_owned(),
-        };
-        Self::load(&Arc::new(source)).expect("the built-in settings are tested")
+        Source::from_bytes("<built-in>/workflows.yaml", BUILT_IN.into())
+            .map_err(Problems::from)
+            .and_then(|source| Self::load(&Arc::new(source)))
+            .expect("the built-in settings are tested")
     }
 
     fn decode(d: &mut Decoder, node: &Node<'_>) -> Option<Self> {

@@ -44,13 +44,14 @@ pub struct Templates(BTreeMap<String, Source>);
 
 impl Templates {
     /// The built-in templates.
+    ///
+    /// # Panics
+    /// Never in a release: tests render every one.
     #[must_use]
     pub fn built_in() -> Self {
         let source = |(name, text): &(&str, &str)| {
-            let source = Source {
-                name: format!("<built-in>/{FOLDER}/{name}"),
-                text: (*text).to_owned(),
-            };
+            let place = format!("<built-in>/{FOLDER}/{name}");
+            let source = Source::from_bytes(&place, (*text).into()).expect("the built-in templates are tested");
             ((*name).to_owned(), source)
         };
         Self(BUILT_IN.iter().map(source).collect())

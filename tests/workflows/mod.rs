@@ -20,10 +20,7 @@ use crate::support::project;
 
 /// A text under a name.
 fn source(name: &str, text: &str) -> Arc<Source> {
-    Arc::new(Source {
-        name: name.to_owned(),
-        text: text.to_owned(),
-    })
+    Arc::new(Source::from_bytes(name, text.into()).expect("plain text"))
 }
 
 /// The project's own settings, as text.
