@@ -1,6 +1,10 @@
 //! Rendering: the project's own files, repositories that override, and configs that differ.
 
-use super::{SETTINGS, changes, edit, rendered_with, snapshot};
+use sweepctl::matrix::bucket::Bucket;
+use sweepctl::workflow::model::job_of;
+use sweepctl::workflow::tree::{File, FileKind};
+
+use super::{SETTINGS, changes, edit, rendered_with, snapshot, source};
 use crate::support::{project, run, stderr, stdout, write};
 
 fn same(text: &str) -> String {
@@ -308,4 +312,53 @@ fn a_job_without_permissions_is_refused() {
         problems.contains("`permissions` does not say what `verdict` may do"),
         "{problems}"
     );
+}
+
+/// The jobs of a rendered file, each with what it waits for.
+fn needs_of(path: &str) -> Vec<(String, Vec<String>)> {
+    let rendered = rendered_with(same, same).expect("it renders");
+    let file = rendered
+        .iter()
+        .find(|file| file.path.ends_with(path))
+        .expect("the file");
+    let text = source(path, &file.text);
+    let file = File::parse(&text, FileKind::Workflow).expect("it is YAML");
+    file.jobs()
+        .map(|job| {
+            let needs = job.needs().into_iter().map(str::to_owned).collect();
+            (job.id.text().to_owned(), needs)
+        })
+        .collect()
+}
+
+#[test]
+fn every_bucket_has_a_job_that_is_gated_collected_and_judged() {
+    for (path, gate) in [("run-sweep.yml", "gate"), ("e2e-tests.yml", "setup")] {
+        let jobs = needs_of(path);
+        let needs = |id: &str| {
+            let found = jobs.iter().find(|(known, _)| known == id);
+            &found.unwrap_or_else(|| panic!("{path} has no job `{id}`")).1
+        };
+        for bucket in Bucket::ALL {
+            let job = job_of(*bucket).job.to_owned();
+            assert!(needs(&job).contains(&gate.to_owned()), "{path}: {job}");
+            for waiting in ["gate-collect", "verdict"] {
+                assert!(
+                    needs(waiting).contains(&job),
+                    "{path}: {waiting} does not wait for {job}"
+                );
+            }
+        }
+        // The verdict waits for everything but the comment, which waits for the verdict.
+        let judged = needs("verdict");
+        let others = jobs
+            .iter()
+            .map(|(id, _)| id)
+            .filter(|id| *id != "verdict" && *id != "comment");
+        let missed: Vec<&String> = others.filter(|id| !judged.contains(id)).collect();
+        assert_eq!(missed, Vec::<&String>::new(), "{path}");
+    }
+    let comment = &needs_of("run-sweep.yml").pop().expect("a last job");
+    assert_eq!(comment.0, "comment");
+    assert!(comment.1.contains(&"verdict".to_owned()));
 }
