@@ -13,3 +13,4 @@ pub mod process;
 pub mod repo;
 pub mod runner;
 pub mod step;
+pub mod workflow;

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::problem::{Problem, Problems, nearest};
-use crate::matrix::bucket::{Bucket, Buckets, MAX_PLAN_BYTES, shards};
+use crate::matrix::bucket::{Bucket, Buckets, MAX_BUNDLES, MAX_PLAN_BYTES, shards};
 use crate::matrix::envelope::Envelope;
 use crate::runner::utf16_bytes;
 
@@ -102,6 +102,15 @@ pub fn write(dir: &Path, buckets: &Buckets, canary: Option<Envelope>) -> Result<
         };
         index.buckets.insert(bucket.name().to_owned(), of_bucket);
     }
+    for (what, evals) in [("throughput", false), ("evals", true)] {
+        let shards = bundles(&index, evals).len();
+        if shards > MAX_BUNDLES {
+            let message = format!("the plan has {shards} shards of {what}, a collector fetches {MAX_BUNDLES}");
+            return Err(Problem::file(&place, message)
+                .hint("split the change into several sweeps")
+                .into());
+        }
+    }
     if bytes > MAX_PLAN_BYTES {
         let message = format!("the plan takes {bytes} bytes of outputs, a run holds {MAX_PLAN_BYTES}");
         return Err(Problem::file(&place, message)
@@ -128,8 +137,24 @@ fn shard_path(dir: &Path, bucket: Bucket, number: usize) -> PathBuf {
     dir.join(bucket.name()).join(format!("{number}.json"))
 }
 
+/// The artifacts that bundle the results of shards, of evals or of throughput; the canary is a shard of its own.
+fn bundles(index: &Index, evals: bool) -> Vec<String> {
+    let canary = index
+        .canary
+        .iter()
+        .filter(|_| !evals)
+        .map(|_| "bundle_canary_0".to_owned());
+    let buckets = Bucket::ALL.iter().filter(|bucket| bucket.is_eval() == evals);
+    let of_bucket = |bucket: &Bucket| {
+        let name = bucket.name();
+        let shards = index.buckets.get(name).map_or(0, |of_bucket| of_bucket.shards.len());
+        (0..shards).map(move |number| format!("bundle_{name}_{number}"))
+    };
+    canary.chain(buckets.flat_map(of_bucket)).collect()
+}
+
 /// The outputs that a workflow decides with: a list of shard numbers and a count for each bucket, the canary's envelope
-/// and count, and the totals. GitHub drops an output that holds a masked value; the counts tell.
+/// and count, the totals, and the names of the shards' artifacts. GitHub drops an output that holds a masked value; the counts tell.
 /// Names use `_`, as expressions like them.
 #[must_use]
 pub fn outputs(index: &Index) -> Vec<(String, String)> {
@@ -140,6 +165,9 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
         ("canary".to_owned(), canary_text(index)),
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
     ];
+    for (name, evals) in [("throughput_bundles", false), ("eval_bundles", true)] {
+        outputs.push((name.to_owned(), serde_json::json!(bundles(index, evals)).to_string()));
+    }
     for bucket in Bucket::ALL {
         let of_bucket = index.buckets.get(bucket.name()).cloned().unwrap_or_default();
         let numbers: Vec<String> = (0..of_bucket.shards.len()).map(|n| n.to_string()).collect();

@@ -22,3 +22,4 @@ mod schemas;
 mod support;
 mod throughput;
 mod validate;
+mod workflows;

@@ -104,7 +104,7 @@ impl Check {
                     let place = path.display().to_string();
                     let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
                     let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
-                                 thresholds.yaml, ci-priority.yaml";
+                                 thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));
                 }
             }

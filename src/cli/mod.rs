@@ -5,17 +5,21 @@ pub mod changelog;
 pub mod check;
 pub mod collect;
 pub mod decide;
+pub mod dispatch_plan;
+pub mod envelope;
 pub mod envelope_file;
 pub mod eval;
 pub mod eval_validate;
 pub mod explain;
 pub mod gate;
 pub mod generate;
+pub mod init;
 pub mod inputs;
 pub mod job;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
+pub mod render;
 pub mod result;
 pub mod rows;
 pub mod schema;
@@ -23,6 +27,7 @@ pub mod shard;
 pub mod sweep;
 pub mod upload;
 pub mod verdict;
+pub mod workflow;
 
 use std::process::ExitCode;
 
@@ -69,6 +74,8 @@ enum Command {
     Generate(generate::Generate),
     /// Say which rule takes each row for evaluation, or why none does
     Explain(explain::Explain),
+    /// Plan what a dispatch form asks for: a comparison, or a generator command
+    DispatchPlan(dispatch_plan::DispatchPlan),
     /// Print one shard of an emitted plan
     Shard(shard::Shard),
     /// Check what a change does to perf-changelog.yaml, and repair it
@@ -83,6 +90,15 @@ enum Command {
     Gate(gate::GateArgs),
     /// Fail unless everything that was planned ran
     Verdict(verdict::VerdictArgs),
+    /// Write the envelope of a job from standard input to a file for its steps
+    Envelope(envelope::OpenEnvelope),
+    /// Write the workflows from templates and configs
+    Render(render::Render),
+    /// Check workflow files
+    #[command(subcommand)]
+    Workflow(workflow::Workflow),
+    /// Write a starter into a repository: configs, changelog and workflows
+    Init(init::Init),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print the JSON Schema of a kind of file
@@ -122,12 +138,17 @@ pub fn main() -> ExitCode {
         Command::Plan(plan) => plan.run(),
         Command::Generate(generate) => generate.run(),
         Command::Explain(explain) => explain.run(),
+        Command::DispatchPlan(plan) => plan.run(),
         Command::Shard(shard) => shard.run(),
         Command::Changelog(changelog) => changelog.run(),
         Command::Job(job) => job.run(),
         Command::Decide(decide) => decide.run(),
         Command::Gate(gate) => gate.run(),
         Command::Verdict(verdict) => verdict.run(),
+        Command::Envelope(envelope) => envelope.run(),
+        Command::Render(render) => render.run(),
+        Command::Workflow(workflow) => workflow.run(),
+        Command::Init(init) => init.run(),
         Command::Check(check) => check.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

@@ -60,6 +60,7 @@ impl EmitArgs {
             eval_suite: self.override_eval_suite.clone(),
             eval_limit: self.override_eval_limit.clone(),
             agentx_fast: self.agentx_fast,
+            ..Overrides::default()
         }
     }
 

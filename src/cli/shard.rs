@@ -1,12 +1,16 @@
 //! `sweepctl shard`: one shard of an emitted plan, as the matrix of a job.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
 
 use super::output;
-use crate::config::problem::Problems;
+use super::render::workflow_settings;
+use crate::config::problem::{Problem, Problems};
 use crate::matrix::bucket::Bucket;
+use crate::matrix::envelope::Envelope;
+use crate::matrix::names::{self, ArtifactKind};
 use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
@@ -16,13 +20,14 @@ pub struct Shard {
     /// The folder that `plan --emit` or `generate --emit` wrote
     #[arg(long, value_name = "DIR", default_value = "plan")]
     plan: PathBuf,
-    /// The bucket
-    #[arg(long)]
-    bucket: Bucket,
+    /// The bucket, or `canary` for the job that runs before all others
+    #[arg(long, value_parser = PossibleValuesParser::new(buckets()))]
+    bucket: String,
     /// The shard's number, from 0
     #[arg(long, value_name = "N")]
     index: usize,
-    /// Write it as the output `envelopes` to the file that GITHUB_OUTPUT names, and print nothing
+    /// Write outputs to the file that GITHUB_OUTPUT names, and print nothing: the shard as `envelopes`, the names of
+    /// the artifacts that collectors read as `artifacts`, and how many jobs run at a time as `max_parallel`
     #[arg(long)]
     github_output: bool,
 }
@@ -33,11 +38,51 @@ impl Shard {
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let shard = plan_files::shard(&self.plan, self.bucket, self.index).map_err(Problems::from)?;
+        let shard = self.shard().map_err(Problems::from)?;
         if self.github_output {
-            let value = serde_json::to_string(&shard)?;
-            return Ok(runner::append(RunnerFile::Output, &[("envelopes".to_owned(), value)])?);
+            return Ok(runner::append(RunnerFile::Output, &outputs(&shard)?)?);
         }
         output::json(&shard)
     }
+
+    fn shard(&self) -> Result<Vec<Envelope>, Problem> {
+        match Bucket::from_str(&self.bucket, false) {
+            Ok(bucket) => plan_files::shard(&self.plan, bucket, self.index),
+            Err(_) => canary(&self.plan, self.index),
+        }
+    }
+}
+
+/// The canary stands in no bucket; its job is a shard with one element.
+const CANARY: &str = "canary";
+
+fn buckets() -> impl Iterator<Item = &'static str> {
+    [CANARY]
+        .into_iter()
+        .chain(Bucket::ALL.iter().map(|bucket| bucket.name()))
+}
+
+fn canary(plan: &Path, index: usize) -> Result<Vec<Envelope>, Problem> {
+    let canary = plan_files::index(plan)?.canary.filter(|_| index == 0);
+    canary.map(|envelope| vec![envelope]).ok_or_else(|| {
+        let place = plan.display().to_string();
+        let problem = Problem::file(&place, format!("the plan has no shard {index} of a canary"));
+        problem.hint("emit it with --canary; its only shard is 0")
+    })
+}
+
+fn outputs(shard: &[Envelope]) -> anyhow::Result<Vec<(String, String)>> {
+    let settings = workflow_settings(Path::new("."))?;
+    let artifacts: Vec<String> = shard
+        .iter()
+        .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
+        .collect();
+    let max_parallel = settings
+        .max_parallel
+        .of(shard.iter().map(|envelope| envelope.runs_on.as_str()));
+    Ok(vec![
+        ("envelopes".to_owned(), serde_json::to_string(shard)?),
+        ("artifacts".to_owned(), serde_json::to_string(&artifacts)?),
+        ("max_parallel".to_owned(), max_parallel.to_string()),
+    ])
 }

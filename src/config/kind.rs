@@ -13,6 +13,7 @@ use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
 use super::thresholds::Thresholds;
+use super::workflows::Workflows;
 
 /// A kind of YAML file that the project reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -31,11 +32,13 @@ pub enum Kind {
     Thresholds,
     /// `configs/ci-priority.yaml`
     CiPriority,
+    /// `configs/workflows.yaml`
+    Workflows,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Master,
         Self::Runners,
         Self::Changelog,
@@ -43,6 +46,7 @@ impl Kind {
         Self::Labels,
         Self::Thresholds,
         Self::CiPriority,
+        Self::Workflows,
     ];
 
     /// Its name, as in `sweepctl schema <kind>`.
@@ -56,6 +60,7 @@ impl Kind {
             Self::Labels => "labels",
             Self::Thresholds => "thresholds",
             Self::CiPriority => "ci-priority",
+            Self::Workflows => "workflows",
         }
     }
 
@@ -69,6 +74,7 @@ impl Kind {
             "labels.yaml" => Some(Self::Labels),
             "thresholds.yaml" => Some(Self::Thresholds),
             "ci-priority.yaml" => Some(Self::CiPriority),
+            "workflows.yaml" => Some(Self::Workflows),
             name if name.ends_with("-master.yaml") => Some(Self::Master),
             _ => None,
         }
@@ -85,6 +91,7 @@ impl Kind {
             Self::Labels => schema_of::<Labels>("Labels"),
             Self::Thresholds => schema_of::<Thresholds>("Thresholds"),
             Self::CiPriority => schema_of::<Priorities>("Priorities"),
+            Self::Workflows => schema_of::<Workflows>("Workflow settings"),
         }
     }
 
@@ -113,6 +120,7 @@ impl Kind {
                 Priorities::load(source)?;
                 1
             }
+            Self::Workflows => Workflows::load(source)?.workflows.len(),
         })
     }
 
@@ -126,6 +134,7 @@ impl Kind {
             Self::EvalPolicy => "policies",
             Self::Thresholds => "thresholds",
             Self::CiPriority => "file",
+            Self::Workflows => "workflows",
         }
     }
 }

@@ -130,7 +130,8 @@ impl Labels {
     }
 }
 
-fn named<T>(
+/// A mapping of names to items, each through `item`. Wrong items are left out.
+pub(super) fn named<T>(
     d: &mut Decoder,
     node: &Node<'_>,
     name: &str,

@@ -15,6 +15,7 @@ pub mod source;
 pub mod thresholds;
 pub mod tree;
 pub mod types;
+pub mod workflows;
 
 use std::sync::Arc;
 

@@ -18,6 +18,8 @@ pub const MAX_SHARD_JOBS: usize = 256;
 pub const MAX_SHARD_BYTES: usize = 900_000;
 /// UTF-16 bytes of all shards; a run's outputs hold 50 MB, and other outputs need room.
 pub const MAX_PLAN_BYTES: usize = 45_000_000;
+/// Shards of throughput, and shards of evals, that a plan may have: a collector has a step for each.
+pub const MAX_BUNDLES: usize = 64;
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {

@@ -11,6 +11,7 @@ use super::row::{Row, Scenario};
 use super::wire::RowJson;
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
+use crate::config::problem::Problem;
 
 /// Minutes that a job may take, unless its workflow says otherwise; GitHub's own default.
 pub const TIMEOUT_MINUTES: u64 = 360;
@@ -54,6 +55,35 @@ pub struct Overrides {
     /// Short agentic replays.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub agentx_fast: bool,
+    /// Whether the job evaluates, instead of the row's own flag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_eval: Option<bool>,
+    /// Whether it does nothing else, instead of the row's own flag.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval_only: Option<bool>,
+}
+
+impl Envelope {
+    /// Takes a caller's flags for the row's own, and keeps them among the overrides. The id stays that of the plan.
+    ///
+    /// # Errors
+    /// Flags that contradict each other: a job that only evaluates, and does not.
+    pub fn set_flags(&mut self, run_eval: Option<bool>, eval_only: Option<bool>) -> Result<(), Problem> {
+        let eval = &mut self.row.eval;
+        if let Some(run_eval) = run_eval {
+            eval.run_eval = Some(run_eval);
+        }
+        if let Some(eval_only) = eval_only {
+            eval.eval_only = eval_only;
+        }
+        if eval.eval_only && eval.run_eval != Some(true) {
+            let problem = Problem::file("", format!("the job {} is eval-only and runs no eval", self.name));
+            return Err(problem.hint("set run-eval to true, or eval-only to false"));
+        }
+        self.overrides.run_eval = run_eval.or(self.overrides.run_eval);
+        self.overrides.eval_only = eval_only.or(self.overrides.eval_only);
+        Ok(())
+    }
 }
 
 impl Overrides {

@@ -34,6 +34,32 @@ pub enum ArtifactKind {
 }
 
 impl ArtifactKind {
+    /// Every kind.
+    pub const ALL: [Self; 6] = [
+        Self::Bmk,
+        Self::BmkAgentic,
+        Self::Agentic,
+        Self::Eval,
+        Self::ServerLogs,
+        Self::GpuMetrics,
+    ];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.prefix(false)
+    }
+
+    /// The one small kind that collectors read of a row's job.
+    #[must_use]
+    pub fn collected(row: &Row) -> Self {
+        match (row.eval.eval_only, &row.topology.scenario) {
+            (true, _) => Self::Eval,
+            (false, Scenario::Fixed(_)) => Self::Bmk,
+            (false, Scenario::Agentic(_)) => Self::BmkAgentic,
+        }
+    }
+
     /// The start of the artifact's name; eval-only jobs have forms of their own for logs and metrics.
     #[must_use]
     pub fn prefix(self, eval_only: bool) -> &'static str {

@@ -1,0 +1,83 @@
+//! `sweepctl dispatch-plan`: what a dispatch form asks for, as a plan.
+
+use clap::{ArgGroup, Args, FromArgMatches, Subcommand, error::ErrorKind};
+
+use super::generate::Generate;
+use super::plan::PlanArgs;
+use super::usage;
+
+const HELP: &str = "\
+The command is split into words as a shell would split it, and read as arguments of `sweepctl generate`. Nothing else \
+happens to it: no variable, substitution or redirection has a meaning here.
+
+Examples:
+  sweepctl dispatch-plan --generate \"test-config --config-keys 'gpt-oss-*'\" --emit plan
+  sweepctl dispatch-plan --base-ref main --head-ref topic --emit plan --all-evals";
+
+/// `sweepctl dispatch-plan`
+#[derive(Debug, Args)]
+#[command(after_help = HELP, group = ArgGroup::new("what").required(true).args(["generate", "base_ref"]))]
+pub struct DispatchPlan {
+    /// Arguments of `sweepctl generate`, on one line
+    #[arg(long, value_name = "COMMAND")]
+    generate: Option<String>,
+    /// Where the changelog is compared from
+    #[arg(long, value_name = "REF", requires = "head_ref")]
+    base_ref: Option<String>,
+    /// Where it is compared to
+    #[arg(long, value_name = "REF", requires = "base_ref")]
+    head_ref: Option<String>,
+    /// Flags that `plan` and `generate` share: --emit, --github-output, --trim-conc, --override-duration, ...
+    #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
+    flags: Vec<String>,
+}
+
+/// What a form's command may not say: where the plan is written is the workflow's business.
+const RESERVED: [&str; 3] = ["--emit", "--github-output", "--json"];
+
+impl DispatchPlan {
+    /// Plans or generates.
+    ///
+    /// # Errors
+    /// Wrong usage, and everything wrong with the inputs.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match (&self.generate, &self.base_ref, &self.head_ref) {
+            (Some(command), ..) => self.generate(command),
+            (None, Some(base), Some(head)) => {
+                let refs = [format!("--base-ref={base}"), format!("--head-ref={head}")];
+                let args = ["plan".to_owned()].into_iter().chain(refs).chain(self.flags.clone());
+                let matches = PlanArgs::augment_args(clap::Command::new("plan")).try_get_matches_from(args)?;
+                PlanArgs::from_arg_matches(&matches)?.run()
+            }
+            _ => Err(usage(
+                ErrorKind::MissingRequiredArgument,
+                "--base-ref and --head-ref stand together",
+            )),
+        }
+    }
+
+    fn generate(&self, command: &str) -> anyhow::Result<()> {
+        let Some(words) = shlex::split(command) else {
+            let message = format!("--generate `{command}` has a quote that is not closed");
+            return Err(usage(ErrorKind::ValueValidation, message));
+        };
+        let is_reserved = |word: &&String| {
+            let flag = word.split('=').next().unwrap_or_default();
+            // Clap takes the first letters of a flag for the flag only where it is told to, which it is not here.
+            RESERVED.contains(&flag)
+        };
+        if let Some(word) = words.iter().find(is_reserved) {
+            return Err(usage(
+                ErrorKind::ValueValidation,
+                format!("--generate may not hold `{word}`"),
+            ));
+        }
+        let args = ["generate".to_owned()]
+            .into_iter()
+            .chain(words)
+            .chain(self.flags.clone());
+        let generate = clap::Command::new("generate").subcommand_required(true);
+        let matches = Generate::augment_subcommands(generate).try_get_matches_from(args)?;
+        Generate::from_arg_matches(&matches)?.run()
+    }
+}

@@ -1,0 +1,149 @@
+//! `sweepctl workflow`: what is asked about workflow files.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+
+use super::output;
+use crate::config::problem::{Problem, Problems};
+use crate::config::source::Source;
+use crate::workflow::check;
+
+/// `sweepctl workflow`
+#[derive(Debug, Subcommand)]
+pub enum Workflow {
+    /// Find what GitHub only says when a workflow runs
+    Check(Check),
+}
+
+const HELP: &str = "\
+Computed from the files, without the network: a caller's permissions contain what its callees ask for; secrets are \
+declared and passed by name at each level; at most four levels; names stand once; no `always()` on a job that takes a \
+GPU; no job is skipped behind an optional one; no expression in a script; actions pinned by commit; a time limit on \
+every job; no credentials left by a checkout; matrices and files within GitHub's limits.
+
+Examples:
+  sweepctl workflow check                                    .github/workflows and .github/actions
+  sweepctl workflow check .github/workflows/run-sweep.yml    findings of one file; its callees are looked at too";
+
+/// `sweepctl workflow check`
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct Check {
+    /// Files, and folders that hold a `.github` or workflow files [default: this folder]
+    #[arg(value_name = "PATH", default_value = ".")]
+    paths: Vec<PathBuf>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Checked {
+    file: String,
+    bytes: usize,
+}
+
+impl Workflow {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// As the subcommand.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Check(check) => check.run(),
+        }
+    }
+}
+
+impl Check {
+    /// Checks and prints.
+    ///
+    /// # Errors
+    /// Every finding, and files that cannot be read.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let mut problems = Problems::default();
+        let mut asked = Vec::new();
+        let mut beside = Vec::new();
+        for path in &self.paths {
+            let found = if path.is_dir() {
+                in_folder(path)
+            } else {
+                vec![path.clone()]
+            };
+            if found.is_empty() {
+                let place = path.display().to_string();
+                let problem = Problem::file(&place, format!("`{place}` holds no workflow"));
+                problems.push(problem.hint("run from the repository's root, where `.github/` is"));
+            }
+            asked.extend(found);
+            if let Some(folder) = path.parent().filter(|_| path.is_file()) {
+                beside.extend(yaml_files(folder));
+            }
+        }
+        let mut sources: Vec<Arc<Source>> = Vec::new();
+        for path in asked.iter().chain(beside.iter().filter(|path| !asked.contains(path))) {
+            match Source::read(path) {
+                Ok(source) => sources.push(Arc::new(source)),
+                Err(problem) => problems.push(problem),
+            }
+        }
+        let names: Vec<String> = asked.iter().map(|path| path.display().to_string()).collect();
+        if let Err(found) = check::check(&sources) {
+            problems
+                .0
+                .extend(found.0.into_iter().filter(|problem| names.contains(&problem.file)));
+        }
+        problems.into_result()?;
+        self.say(sources.iter().filter(|source| names.contains(&source.name)))
+    }
+
+    fn say<'s>(&self, sources: impl Iterator<Item = &'s Arc<Source>>) -> anyhow::Result<()> {
+        let checked: Vec<Checked> = sources
+            .map(|source| Checked {
+                file: source.name.clone(),
+                bytes: source.text.len(),
+            })
+            .collect();
+        if output::wants_json(self.json) {
+            return output::json(&checked);
+        }
+        let rows: Vec<Vec<String>> = checked
+            .iter()
+            .map(|c| vec![c.file.clone(), c.bytes.to_string()])
+            .collect();
+        output::text(&output::table(&["file", "bytes"], &rows))
+    }
+}
+
+/// The workflows and actions of a repository, or the files of a folder of workflows.
+fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let github = folder.join(".github");
+    let github = github.strip_prefix(".").map(Path::to_path_buf).unwrap_or(github);
+    if !github.is_dir() {
+        return yaml_files(folder);
+    }
+    let mut files = yaml_files(&github.join("workflows"));
+    let mut actions: Vec<PathBuf> = std::fs::read_dir(github.join("actions"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .flat_map(|folder| yaml_files(&folder))
+        .collect();
+    actions.sort();
+    files.extend(actions);
+    files
+}
+
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.is_file() && path.extension().is_some_and(|end| end == "yml" || end == "yaml"))
+        .collect();
+    files.sort();
+    files
+}

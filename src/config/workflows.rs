@@ -1,0 +1,432 @@
+//! `configs/workflows.yaml`: what the workflows are rendered with.
+
+pub mod extra;
+
+use std::sync::Arc;
+
+use extra::{Job, Step, StepPlace};
+use indexmap::IndexMap;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::decode::Decoder;
+use super::labels::named;
+use super::problem::{Problems, nearest};
+use super::source::Source;
+use super::tree::Node;
+
+/// The copy that serves a repository without settings of its own: what `sweepctl init` starts with.
+pub const BUILT_IN: &str = include_str!("../workflow/starter/workflows.yaml");
+/// Minutes that a job on a hosted runner may take at most (GitHub's "Actions limits").
+const MAX_TIMEOUT: u64 = 360;
+/// Jobs of one matrix, and so the most that can run at a time.
+const MAX_PARALLEL: u64 = 256;
+
+/// The settings of workflows.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Workflows {
+    /// The names of the files that are rendered, without `.yml`.
+    #[schemars(length(min = 1))]
+    pub workflows: Vec<String>,
+    /// Files of `.github/workflows` that are not rendered and may stay.
+    #[schemars(default)]
+    pub unmanaged: Vec<String>,
+    /// The branch whose pushes sweep.
+    pub default_branch: String,
+    /// The label of the hosted runner of every job that takes no GPU.
+    pub hosted_runner: String,
+    /// Where a run gets its binary.
+    pub sweepctl: Binary,
+    /// Actions by `owner/name`.
+    pub actions: IndexMap<String, Pin>,
+    /// What the token of each job may do.
+    pub permissions: IndexMap<String, Permissions>,
+    /// Minutes of the jobs that take no GPU.
+    pub timeouts: Timeouts,
+    /// Jobs of one shard that run or queue at a time.
+    pub max_parallel: MaxParallel,
+    /// Secrets that the launch step of a job on a GPU gets, each as a variable of the same name.
+    #[schemars(default)]
+    pub launch_secrets: Vec<String>,
+    /// Where a finished sweep is announced.
+    #[schemars(default)]
+    pub ingest: Option<Ingest>,
+    /// Steps of a repository's own, by the place where they run.
+    #[schemars(default)]
+    pub extra_steps: IndexMap<StepPlace, Vec<Step>>,
+    /// Jobs of a repository's own in `run-sweep`, by id.
+    #[schemars(default)]
+    pub extra_jobs: IndexMap<String, Job>,
+}
+
+/// Where a run gets its binary.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
+pub struct Binary {
+    /// Built from this repository, or downloaded from a release.
+    pub from: BinarySource,
+    /// The repository of the release, `owner/name`.
+    #[schemars(default)]
+    pub repository: String,
+    /// The release's tag.
+    #[schemars(default)]
+    pub version: String,
+}
+
+/// Built from the repository, or downloaded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
+pub enum BinarySource {
+    /// Built from the repository.
+    Build,
+    /// Downloaded from a release, and its attestation verified.
+    Release,
+}
+
+/// The commit that an action is pinned to.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Pin {
+    /// The version that the commit is, for people.
+    pub version: String,
+    /// 40 hex digits.
+    #[schemars(regex(pattern = "^[0-9a-f]{40}$"))]
+    pub sha: String,
+}
+
+/// What a token may do, by scope.
+pub type Permissions = IndexMap<String, Access>;
+
+/// How far a scope goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
+pub enum Access {
+    /// Nothing.
+    None,
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+impl Access {
+    /// Every name with its access.
+    pub const NAMES: &'static [(&'static str, Self)] =
+        &[("none", Self::None), ("read", Self::Read), ("write", Self::Write)];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find(|(_, access)| *access == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// The scopes of a token (GitHub's `permissions` key).
+pub const SCOPES: &[&str] = &[
+    "actions",
+    "attestations",
+    "checks",
+    "contents",
+    "deployments",
+    "discussions",
+    "id-token",
+    "issues",
+    "models",
+    "packages",
+    "pages",
+    "pull-requests",
+    "security-events",
+    "statuses",
+];
+
+/// Minutes of jobs.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Timeouts {
+    /// Minutes of a job that is not named.
+    #[schemars(range(min = 1, max = 360))]
+    pub default: u64,
+    /// Minutes by job.
+    #[schemars(default)]
+    pub jobs: IndexMap<String, u64>,
+}
+
+/// Jobs at a time, by runner label.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct MaxParallel {
+    /// Jobs of a label that is not named.
+    #[schemars(range(min = 1, max = 256))]
+    pub default: u64,
+    /// Jobs by label.
+    #[schemars(default)]
+    pub labels: IndexMap<String, u64>,
+}
+
+impl MaxParallel {
+    /// The jobs that a matrix may have running or queued: what its labels take together, no label more than its jobs.
+    #[must_use]
+    pub fn of<'l>(&self, runs_on: impl IntoIterator<Item = &'l str>) -> u64 {
+        let mut jobs: IndexMap<&str, u64> = IndexMap::new();
+        for label in runs_on {
+            *jobs.entry(label).or_default() += 1;
+        }
+        let limit = |label: &str| self.labels.get(label).copied().unwrap_or(self.default);
+        let sum: u64 = jobs.iter().map(|(label, jobs)| limit(label).min(*jobs)).sum();
+        sum.clamp(1, MAX_PARALLEL)
+    }
+}
+
+/// Where a finished sweep is announced, as a `repository_dispatch` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
+pub struct Ingest {
+    /// The repository that is told, `owner/name`.
+    pub repository: String,
+    /// The type of the event.
+    pub event_type: String,
+    /// The secret that holds a token for that repository.
+    pub secret: String,
+}
+
+impl Workflows {
+    /// Reads the settings.
+    ///
+    /// # Errors
+    /// Every problem of the file.
+    pub fn load(source: &Arc<Source>) -> Result<Self, Problems> {
+        super::load(source, Self::decode)
+    }
+
+    /// The settings of a repository that has none of its own.
+    ///
+    /// # Panics
+    /// Never in a release: a test loads the built-in file.
+    #[must_use]
+    pub fn built_in() -> Self {
+        Source::from_bytes("<built-in>/workflows.yaml", BUILT_IN.into())
+            .map_err(Problems::from)
+            .and_then(|source| Self::load(&Arc::new(source)))
+            .expect("the built-in settings are tested")
+    }
+
+    fn decode(d: &mut Decoder, node: &Node<'_>) -> Option<Self> {
+        let mut f = d.fields(node, "the workflow settings")?;
+        let workflows = f.required(d, "workflows", |d, n, name| {
+            d.list(n, name, 1, |d, item| stem(d, item, name))
+        });
+        let unmanaged = f.optional(d, "unmanaged", |d, n, name| d.strings(n, name, 0));
+        let default_branch = f.required(d, "default-branch", Decoder::string);
+        let hosted_runner = f.required(d, "hosted-runner", Decoder::string);
+        let sweepctl = f.required(d, "sweepctl", binary);
+        let actions = f.required(d, "actions", |d, n, name| named(d, n, name, pin));
+        let permissions = f.required(d, "permissions", |d, n, name| named(d, n, name, permissions));
+        let timeouts = f.required(d, "timeouts", timeouts);
+        let max_parallel = f.required(d, "max-parallel", max_parallel);
+        let launch_secrets = f.optional(d, "launch-secrets", |d, n, name| d.list(n, name, 0, secret));
+        let ingest = f.optional(d, "ingest", ingest);
+        let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
+        let known = known.unwrap_or_default();
+        let extra_steps = f.optional(d, "extra-steps", |d, n, _| extra::steps(d, n, &known));
+        let extra_jobs = f.optional(d, "extra-jobs", |d, n, name| {
+            named(d, n, name, |d, node, id| extra::job(d, node, id, &known))
+        });
+        f.finish(d);
+        Some(Self {
+            workflows: workflows?,
+            unmanaged: unmanaged.unwrap_or_default(),
+            default_branch: default_branch?,
+            hosted_runner: hosted_runner?,
+            sweepctl: sweepctl?,
+            actions: actions?,
+            permissions: permissions?,
+            timeouts: timeouts?,
+            max_parallel: max_parallel?,
+            launch_secrets: launch_secrets.unwrap_or_default(),
+            ingest,
+            extra_steps: extra_steps.unwrap_or_default(),
+            extra_jobs: extra_jobs.unwrap_or_default(),
+        })
+    }
+}
+
+/// A name that cannot leave its folder.
+fn stem(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
+    word(d, node, name, "the name of a workflow")
+}
+
+/// Letters, digits, `-` and `_`: what names of files, jobs and events are made of here.
+fn word(d: &mut Decoder, node: &Node<'_>, name: &str, what: &str) -> Option<String> {
+    let text = d.string(node, name)?;
+    if !is_word(&text) {
+        let message = format!("`{text}` is not {what}");
+        d.report(node.span, message, "use letters, digits, `-` and `_`");
+        return None;
+    }
+    Some(text)
+}
+
+fn is_word(text: &str) -> bool {
+    let starts_well = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    starts_well
+        && text
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+fn binary(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Binary> {
+    let mut f = d.fields(node, &format!("`{name}`"))?;
+    let choices = [("build", BinarySource::Build), ("release", BinarySource::Release)];
+    let from = f.required(d, "from", |d, n, name| d.choice(n, name, &choices));
+    let (repository, version) = match from {
+        Some(BinarySource::Release) => (
+            f.required(d, "repository", repository)?,
+            f.required(d, "version", Decoder::string)?,
+        ),
+        _ => {
+            let reason = "only a release has it";
+            f.forbidden(d, "repository", reason);
+            f.forbidden(d, "version", reason);
+            Default::default()
+        }
+    };
+    f.finish(d);
+    Some(Binary {
+        from: from?,
+        repository,
+        version,
+    })
+}
+
+fn repository(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
+    let text = d.string(node, name)?;
+    let parts: Vec<&str> = text.split('/').collect();
+    let is_name =
+        |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
+    if parts.len() != 2 || !parts.iter().all(is_name) {
+        d.report(node.span, format!("`{text}` is no repository"), "write `owner/name`");
+        return None;
+    }
+    Some(text)
+}
+
+fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
+    let mut f = d.fields(node, &format!("the pin of `{name}`"))?;
+    let version = f.required(d, "version", |d, n, name| {
+        let version = d.string(n, name)?;
+        // It becomes a comment, so it stays on its line.
+        let is_version = version.split('.').all(is_word);
+        if !is_version {
+            d.report(n.span, format!("`{version}` is no version"), "write one such as v1.2.3");
+        }
+        is_version.then_some(version)
+    });
+    let sha = f.required(d, "sha", |d, n, name| {
+        let sha = d.string(n, name)?;
+        let is_sha = sha.len() == 40 && sha.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if !is_sha {
+            let message = format!("`{sha}` is no commit");
+            d.report(n.span, message, "write its 40 hex digits: a tag can be moved");
+        }
+        is_sha.then_some(sha)
+    });
+    f.finish(d);
+    Some(Pin {
+        version: version?,
+        sha: sha?,
+    })
+}
+
+fn permissions(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Permissions> {
+    let mut all = Permissions::new();
+    for (key, value) in d.entries(node, name) {
+        if !SCOPES.contains(&key.text()) {
+            let hint = nearest(key.text(), SCOPES.iter().copied());
+            d.report(key.span, format!("`{}` is no scope of a token", key.text()), hint);
+            continue;
+        }
+        if let Some(access) = d.choice(value, key.text(), Access::NAMES) {
+            all.insert(key.text().to_owned(), access);
+        }
+    }
+    Some(all)
+}
+
+fn minutes(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
+    bounded(d, node, name, MAX_TIMEOUT)
+}
+
+fn bounded(d: &mut Decoder, node: &Node<'_>, name: &str, most: u64) -> Option<u64> {
+    let value = d.integer(node, name, 1)?;
+    if value > most {
+        d.report(
+            node.span,
+            format!("`{name}` is {value}, the most is {most}"),
+            "correct the number",
+        );
+        return None;
+    }
+    Some(value)
+}
+
+fn timeouts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Timeouts> {
+    let mut f = d.fields(node, &format!("`{name}`"))?;
+    let default = f.required(d, "default", minutes);
+    let jobs = f.optional(d, "jobs", |d, n, name| named(d, n, name, minutes));
+    f.finish(d);
+    Some(Timeouts {
+        default: default?,
+        jobs: jobs.unwrap_or_default(),
+    })
+}
+
+fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<MaxParallel> {
+    let jobs = |d: &mut Decoder, n: &Node<'_>, name: &str| bounded(d, n, name, MAX_PARALLEL);
+    let mut f = d.fields(node, &format!("`{name}`"))?;
+    let default = f.required(d, "default", jobs);
+    let labels = f.optional(d, "labels", |d, n, name| named(d, n, name, jobs));
+    f.finish(d);
+    Some(MaxParallel {
+        default: default?,
+        labels: labels.unwrap_or_default(),
+    })
+}
+
+/// The name of a secret (GitHub: letters, digits and `_`, no digit first, no `GITHUB_`).
+fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
+    let name = d.string(node, "a secret")?;
+    let is_name =
+        !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    if !is_name {
+        let message = format!("`{name}` is not the name of a secret");
+        d.report(node.span, message, "use letters, digits and `_`");
+        return None;
+    }
+    if name.to_ascii_uppercase().starts_with("GITHUB_") {
+        let message = format!("`{name}` is GitHub's own");
+        d.report(node.span, message, "secrets cannot start with GITHUB_");
+        return None;
+    }
+    Some(name)
+}
+
+fn ingest(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ingest> {
+    let mut f = d.fields(node, &format!("`{name}`"))?;
+    let repository = f.required(d, "repository", repository);
+    let event_type = f.required(d, "event-type", |d, n, name| word(d, n, name, "the type of an event"));
+    let secret = f.required(d, "secret", |d, n, _| secret(d, n));
+    f.finish(d);
+    Some(Ingest {
+        repository: repository?,
+        event_type: event_type?,
+        secret: secret?,
+    })
+}

@@ -1,0 +1,26 @@
+//! No `always()` on a job that takes a GPU: it would start after a cancel, and hold its node.
+
+use crate::config::problem::Problems;
+use crate::workflow::check::Files;
+
+/// Finds conditions with `always()` on jobs that reach a runner which is not GitHub's own.
+pub fn check(files: &Files<'_>, problems: &mut Problems) {
+    for file in files.workflows() {
+        for job in file
+            .jobs()
+            .filter(|job| job.condition().replace(' ', "").contains("always()"))
+        {
+            if files.takes_gpu(&job) {
+                let message = format!(
+                    "`{}` takes a GPU, and `always()` starts it even after a cancel",
+                    job.id.text()
+                );
+                let span = job.get("if").map_or(job.id.span, |node| node.span);
+                problems.push(
+                    file.problem(span, message)
+                        .hint("write `!cancelled()` and one output of `sweepctl gate`"),
+                );
+            }
+        }
+    }
+}

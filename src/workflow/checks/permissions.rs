@@ -1,0 +1,72 @@
+//! What tokens may do: nothing by default, each job says its own, and a caller has what its callees ask for. A callee
+//! that asks for more than its caller has fails the run at its start.
+
+use crate::config::problem::Problems;
+use crate::config::workflows::{Access, Permissions};
+use crate::workflow::check::Files;
+use crate::workflow::checks::nesting::MAX_LEVELS;
+use crate::workflow::model::union;
+use crate::workflow::tree::{File, pairs, permissions};
+
+/// Finds workflows that grant by default, jobs that do not say what they need, and callers that have too little.
+pub fn check(files: &Files<'_>, problems: &mut Problems) {
+    for file in files.workflows() {
+        match file.get("permissions") {
+            Some(node)
+                if permissions(node).values().all(|access| *access == Access::None) && node.text().is_empty() => {}
+            Some(node) => {
+                let problem = file.problem(node.span, "every job of this workflow gets these permissions");
+                problems.push(problem.hint("write `permissions: {}`, and give each job its own"));
+            }
+            None => {
+                let problem = file.problem(
+                    file.start(),
+                    "the workflow's jobs get the repository's default permissions",
+                );
+                problems.push(problem.hint("add `permissions: {}`, and give each job its own"));
+            }
+        }
+        for job in file.jobs() {
+            let Some(own) = job.permissions() else {
+                let message = format!("`{}` does not say what its token may do", job.id.text());
+                problems.push(
+                    file.problem(job.id.span, message)
+                        .hint("add `permissions:`, `{}` for nothing"),
+                );
+                continue;
+            };
+            let Some(callee) = files.callee(&job) else { continue };
+            for (scope, asked) in asked(files, callee, 0) {
+                let has = own.get(&scope).copied().unwrap_or(Access::None);
+                if asked > has {
+                    let message = format!(
+                        "`{}` has `{scope}: {}`, and {} asks for `{scope}: {}`",
+                        job.id.text(),
+                        has.name(),
+                        callee.file_name(),
+                        asked.name()
+                    );
+                    let span = job.get("permissions").map_or(job.id.span, |node| {
+                        let of_scope = pairs(node).iter().find(|(key, _)| *key.text() == scope);
+                        of_scope.map_or(node.span, |(_, value)| value.span)
+                    });
+                    problems.push(
+                        file.problem(span, message)
+                            .hint(format!("write `{scope}: {}`", asked.name())),
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// What the jobs of a workflow ask for together, those that they call included.
+fn asked(files: &Files<'_>, file: &File<'_>, depth: usize) -> Permissions {
+    let of_jobs = file.jobs().filter_map(|job| job.permissions());
+    let of_callees = file
+        .jobs()
+        .filter(|_| depth < MAX_LEVELS)
+        .filter_map(|job| Some(asked(files, files.callee(&job)?, depth + 1)));
+    let all: Vec<Permissions> = of_jobs.chain(of_callees).collect();
+    union(&all)
+}

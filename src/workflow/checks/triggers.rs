@@ -1,0 +1,20 @@
+//! `pull_request_target` runs with the base repository's secrets on what a stranger wrote.
+
+use crate::config::problem::Problems;
+use crate::workflow::check::Files;
+
+/// Finds workflows that `pull_request_target` starts.
+pub fn check(files: &Files<'_>, problems: &mut Problems) {
+    for file in files.workflows() {
+        for trigger in file
+            .triggers()
+            .filter(|trigger| trigger.text() == "pull_request_target")
+        {
+            let problem = file.problem(
+                trigger.span,
+                "`pull_request_target` gives a stranger's code this repository's secrets",
+            );
+            problems.push(problem.hint("use `pull_request`, and dispatch what was looked at"));
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The starter of a repository that adopts sweepctl.
+
+use super::snapshot;
+use crate::support::{commit, git, json, project, run, stderr, stdout, write};
+
+/// Every file under a folder, by its path from there.
+fn listing(root: &std::path::Path) -> Vec<String> {
+    let mut open = vec![root.to_path_buf()];
+    let mut files = Vec::new();
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+            } else {
+                files.push(
+                    path.strip_prefix(root)
+                        .expect("a path under the root")
+                        .display()
+                        .to_string(),
+                );
+            }
+        }
+    }
+    files.sort();
+    files
+}
+
+/// The text, with the steps that differ by a number only told once.
+fn shortened(text: &str) -> String {
+    let mut out = String::new();
+    let mut skipping = None;
+    for line in text.lines() {
+        let indent = line.len() - line.trim_start().len();
+        let number = line
+            .trim_start()
+            .strip_prefix("- name: Fetch ")
+            .and_then(|n| n.parse::<usize>().ok());
+        match (number, skipping) {
+            (Some(0) | None, None) => {}
+            (Some(1), None) => {
+                out.push_str(&format!("{}# and so on\n", " ".repeat(indent)));
+                skipping = Some(indent);
+                continue;
+            }
+            (Some(_), _) => continue,
+            (None, Some(at)) if indent > at => continue,
+            (None, Some(_)) => skipping = None,
+        }
+        out.push_str(line);
+        out.push('\n');
+    }
+    out
+}
+
+#[test]
+fn the_starter_is_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let output = run(folder.path(), ["init"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let files = listing(folder.path());
+    let mut text = files.join("\n") + "\n";
+    for file in files.iter().filter(|file| !file.ends_with(".schema.json")) {
+        let content = std::fs::read_to_string(folder.path().join(file)).expect("a file");
+        let is_copy = std::fs::read_to_string(project().join(file)).is_ok_and(|own| own == content);
+        let shown = if is_copy {
+            "the project's own\n".to_owned()
+        } else {
+            shortened(&content)
+        };
+        text.push_str(&format!("\n======== {file}\n{shown}"));
+    }
+    snapshot("workflows_starter", &text);
+}
+
+/// Straight from `init` to a plan, without touching a file.
+#[test]
+fn the_starter_checks_renders_and_plans() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    git(root, &["init", "-q"]);
+    commit(root, "Start");
+    assert!(run(root, ["init", "."]).status.success());
+    commit(root, "Adopt sweepctl");
+    for command in [&["check"][..], &["render", "--check"], &["workflow", "check"]] {
+        let output = run(root, command);
+        assert!(
+            output.status.success(),
+            "{command:?}: {}{}",
+            stdout(&output),
+            stderr(&output)
+        );
+    }
+    let plan = json(root, ["plan", "--latest"]);
+    let rows = plan["single_node"]["8k1k"].as_array().expect("rows").len();
+    assert_eq!((rows, plan["evals"].as_array().expect("rows").len()), (2, 1), "{plan}");
+}
+
+#[test]
+fn nothing_is_overwritten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    write(root, "configs/runners.yaml", "labels: { mine: [mine_0] }\n");
+    write(root, ".github/workflows/lint.yml", "on: push\n");
+    write(root, ".github/workflows/run-sweep.yml", "mine\n");
+    let said = json(root, ["init", "--json"]);
+    let outcome = |path: &str| {
+        let lines = said.as_array().expect("a list");
+        let line = lines
+            .iter()
+            .find(|line| line["file"] == path)
+            .unwrap_or_else(|| panic!("{path} is not told"));
+        line["outcome"].as_str().expect("a word").to_owned()
+    };
+    assert_eq!(outcome("configs/runners.yaml"), "kept");
+    assert_eq!(outcome(".github/workflows/run-sweep.yml"), "kept");
+    assert_eq!(outcome("configs/labels.yaml"), "written");
+    let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file");
+    assert_eq!(read("configs/runners.yaml"), "labels: { mine: [mine_0] }\n");
+    assert_eq!(read(".github/workflows/run-sweep.yml"), "mine\n");
+    assert!(read("configs/workflows.yaml").contains("unmanaged: [\"lint.yml\",\"run-sweep.yml\"]"));
+    let before = listing(root);
+    let again = json(root, ["init", "--json"]);
+    assert!(
+        again
+            .as_array()
+            .expect("a list")
+            .iter()
+            .all(|line| line["outcome"] == "kept"),
+        "{again}"
+    );
+    assert_eq!(listing(root), before);
+}
+
+#[test]
+fn links_are_not_followed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let outside = tempfile::tempdir().expect("a folder");
+    std::os::unix::fs::symlink(outside.path(), folder.path().join("configs")).expect("a link");
+    let target = outside.path().join("stolen");
+    std::os::unix::fs::symlink(&target, folder.path().join("perf-changelog.yaml")).expect("a link");
+    let output = run(folder.path(), ["init"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("out of the repository"), "{}", stderr(&output));
+    assert_eq!(listing(outside.path()), Vec::<String>::new());
+}
