@@ -67,7 +67,8 @@ impl Render {
                     Problem::file(&path, format!("`{path}` is not there")).hint("run `sweepctl render`")
                 }
                 Drift::Differs(path, diff) => {
-                    output::text(&printable(&diff))?;
+                    let lines: String = diff.lines().map(|line| printable(line) + "\n").collect();
+                    output::text(&lines)?;
                     Problem::file(&path, format!("`{path}` is not what it is rendered from"))
                         .hint("change the template or the configs, then run `sweepctl render`")
                 }
