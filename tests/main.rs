@@ -9,6 +9,7 @@ mod fixture;
 mod job_env;
 mod mock_server;
 mod process;
+mod slurm;
 mod support;
 mod throughput;
 mod validate;

@@ -38,7 +38,10 @@ pub fn ask(program: &str, arguments: &[&str], limit: Duration) -> Result<String,
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::piped());
     for (name, _) in std::env::vars_os() {
-        if OPTIONS.iter().any(|start| name.as_encoded_bytes().starts_with(start.as_bytes())) {
+        if OPTIONS
+            .iter()
+            .any(|start| name.as_encoded_bytes().starts_with(start.as_bytes()))
+        {
             command.env_remove(name);
         }
     }
@@ -70,7 +73,9 @@ pub fn run(mut command: Command, limit: Duration, stop: &dyn Fn() -> bool) -> Re
                 let _ = killpg(Pid::from_raw(child.id().cast_signed()), Signal::SIGKILL);
                 let _ = child.wait();
                 let seconds = started.elapsed().as_secs_f32();
-                return Err(Failure::Silent(format!("`{program}` gave no answer for {seconds:.1} s")));
+                return Err(Failure::Silent(format!(
+                    "`{program}` gave no answer for {seconds:.1} s"
+                )));
             }
         }
     };

@@ -145,6 +145,7 @@ impl<'a> Teller<'a> {
             show("Slurm answers again");
         }
         let news = match report.state.as_str() {
+            "PENDING" if report.reason == "None" => "waits for its turn".to_owned(),
             "PENDING" => format!("waits: {}", report.reason),
             "RUNNING" => format!("runs on {}", report.nodes),
             state if is_over(state) => return,
@@ -164,6 +165,9 @@ impl<'a> Teller<'a> {
 }
 
 fn forgotten(id: &str) -> Problem {
-    Problem::file("", format!("Slurm knows nothing of job {id} any more, and how it ended is not known"))
-        .hint("turn accounting on, or raise MinJobAge in slurm.conf: a job is asked for every few seconds")
+    Problem::file(
+        "",
+        format!("Slurm knows nothing of job {id} any more, and how it ended is not known"),
+    )
+    .hint("turn accounting on, or raise MinJobAge in slurm.conf: a job is asked for every few seconds")
 }

@@ -47,7 +47,10 @@ impl Record {
     /// A state folder that cannot be written.
     pub fn create(state: &Path) -> Result<Self, Problem> {
         let folder = folder(state, "jobs")?;
-        let made = tempfile::Builder::new().prefix(PREFIX).rand_bytes(12).tempfile_in(&folder);
+        let made = tempfile::Builder::new()
+            .prefix(PREFIX)
+            .rand_bytes(12)
+            .tempfile_in(&folder);
         let kept = made.and_then(|file| file.keep().map_err(|error| error.error));
         let (_, path) = kept.map_err(|error| unwritable(&folder, &error))?;
         Ok(Self { path })
@@ -64,8 +67,7 @@ impl Record {
             entries => entries.and_then(Iterator::collect::<io::Result<Vec<_>>>),
         };
         let name = folder.display().to_string();
-        let entries =
-            entries.map_err(|error| Problem::file(&name, format!("`{name}` cannot be read: {error}")))?;
+        let entries = entries.map_err(|error| Problem::file(&name, format!("`{name}` cannot be read: {error}")))?;
         let ours = |path: &PathBuf| {
             let name = path.file_name().and_then(|name| name.to_str());
             name.is_some_and(|name| name.starts_with(PREFIX)) && path.is_file()
@@ -188,7 +190,10 @@ mod tests {
         record.add("56").expect("an id");
         record.add("12").expect("an id");
         assert_eq!(record.ids(), ["12", "34", "56"]);
-        assert_eq!(Record::all(state.path()).expect("records"), [record.clone()]);
+        assert_eq!(
+            Record::all(state.path()).expect("records"),
+            std::slice::from_ref(&record)
+        );
         record.forget().expect("it is removed");
         assert_eq!(Record::all(state.path()).expect("records"), []);
     }

@@ -47,11 +47,15 @@ pub struct SlurmBackend {
 impl SlurmBackend {
     /// The launch script, from the checkout's root.
     fn script(&self, runner: &str) -> Result<String, Problem> {
-        self.settings.path.clone().or_else(|| fleet_script(runner)).ok_or_else(|| {
-            let fleet = clusters::fleet(runner);
-            Problem::file("", format!("`{fleet}` is no name of a launch script"))
-                .hint("give the cluster a `path` in configs/runners.yaml")
-        })
+        self.settings
+            .path
+            .clone()
+            .or_else(|| fleet_script(runner))
+            .ok_or_else(|| {
+                let fleet = clusters::fleet(runner);
+                Problem::file("", format!("`{fleet}` is no name of a launch script"))
+                    .hint("give the cluster a `path` in configs/runners.yaml")
+            })
     }
 
     /// The arguments of sbatch.
@@ -77,7 +81,10 @@ impl SlurmBackend {
             format!("--job-name={name}"),
             format!("--comment={token}"),
             format!("--partition={}", settings.partition),
-            format!("--time={}", time.unwrap_or_else(|| job.envelope.timeout_minutes.to_string())),
+            format!(
+                "--time={}",
+                time.unwrap_or_else(|| job.envelope.timeout_minutes.to_string())
+            ),
             format!("--chdir={}", job.workspace.display()),
             format!("--output={log}"),
         ];
@@ -133,7 +140,8 @@ impl Backend for SlurmBackend {
             started,
         };
         // Nobody would look after a job that cannot be followed.
-        let outcome = follow(&followed, cancel, show).inspect_err(|_| drop(end(&[id.clone()], CANCEL, &mut || {})))?;
+        let end = || drop(end(std::slice::from_ref(&id), CANCEL, &mut || {}));
+        let outcome = follow(&followed, cancel, show).inspect_err(|_| end())?;
         record.forget()?;
         Ok(outcome)
     }
@@ -156,7 +164,9 @@ pub(super) fn never_ran(cancel: &Cancellation, started: Instant) -> Outcome {
 /// The first of several problems; they were all said when the launch was checked.
 pub(super) fn first(problems: Problems) -> Problem {
     let mut problems = problems.0.into_iter();
-    problems.next().unwrap_or_else(|| Problem::file("", "the job cannot be submitted"))
+    problems
+        .next()
+        .unwrap_or_else(|| Problem::file("", "the job cannot be submitted"))
 }
 
 /// A runner's name as a job's: what squeue prints of it on one line is the name.
@@ -172,8 +182,10 @@ pub(super) fn job_name(runner: &str) -> Result<&str, Problem> {
 fn pattern(path: &Path) -> Result<String, Problem> {
     match path.to_str() {
         Some(text) if !text.contains('\\') => Ok(text.replace('%', "%%")),
-        _ => Err(Problem::file("", format!("logs cannot be kept in `{}`", path.display()))
-            .hint("keep the state in a folder whose path is UTF-8 and has no `\\`")),
+        _ => Err(
+            Problem::file("", format!("logs cannot be kept in `{}`", path.display()))
+                .hint("keep the state in a folder whose path is UTF-8 and has no `\\`"),
+        ),
     }
 }
 
@@ -193,12 +205,18 @@ pub(super) fn plain_file(root: &Path, path: &Path) -> Result<PathBuf, Problem> {
     let mut kind = None;
     for part in path.components() {
         let std::path::Component::Normal(part) = part else {
-            return refuse("leads out of the checkout", "write a path from the repository's root, without `..`");
+            return refuse(
+                "leads out of the checkout",
+                "write a path from the repository's root, without `..`",
+            );
         };
         found.push(part);
         match found.symlink_metadata() {
             Ok(metadata) if metadata.is_symlink() => {
-                return refuse("is or crosses a link", "put the file itself there: links are not followed");
+                return refuse(
+                    "is or crosses a link",
+                    "put the file itself there: links are not followed",
+                );
             }
             Ok(metadata) => kind = Some(metadata.file_type()),
             Err(error) => return refuse(&format!("cannot be read: {error}"), "commit it, or correct the path"),

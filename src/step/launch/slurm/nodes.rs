@@ -18,7 +18,13 @@ pub fn gpus_per_node(runners: &Runners, label: &str, runner: &str) -> Option<u64
     runners
         .hardware
         .get(label)
-        .or_else(|| runners.hardware.iter().find(|(label, _)| of_fleet(label)).map(|(_, facts)| facts))
+        .or_else(|| {
+            runners
+                .hardware
+                .iter()
+                .find(|(label, _)| of_fleet(label))
+                .map(|(_, facts)| facts)
+        })
         .map(|facts| facts.gpus_per_node)
 }
 
@@ -69,6 +75,10 @@ mod tests {
         assert_eq!(of_role(&role(4, 2, 1), 4), 2);
         assert_eq!(of_role(&role(3, 3, 1), 4), 3, "a worker of 3 leaves a GPU idle");
         assert_eq!(of_role(&role(1, 3, 2), 4), 2);
-        assert_eq!(of_role(&role(0, 16, 1), 8), 0, "an aggregated deployment decodes where it prefills");
+        assert_eq!(
+            of_role(&role(0, 16, 1), 8),
+            0,
+            "an aggregated deployment decodes where it prefills"
+        );
     }
 }

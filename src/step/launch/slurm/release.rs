@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::call;
 use super::jobs::{self, Queued, Record};
 use super::state::is_over;
+use super::submit::LAST_SIGNAL;
 use crate::config::problem::Problem;
 use crate::process::GRACE;
 
@@ -13,6 +14,8 @@ use crate::process::GRACE;
 pub const CANCEL: Duration = Duration::from_millis(6200);
 /// Within which a job that an earlier launch left is gone.
 const RELEASE: Duration = Duration::from_secs(60);
+/// After the grace, what the batch script has not killed is left to Slurm.
+const SECOND: Duration = Duration::from_secs(1);
 /// How long one scancel may take.
 const LIMIT: Duration = Duration::from_secs(5);
 /// How often the queue is looked at meanwhile.
@@ -35,12 +38,21 @@ pub fn release(runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
     let mut left = Vec::new();
     for record in &records {
         let ids = record.ids();
-        for job in queue.iter().filter(|job| !is_over(&job.state) && record.owns(&ids, job)) {
+        for job in queue
+            .iter()
+            .filter(|job| !is_over(&job.state) && record.owns(&ids, job))
+        {
             if job.name == runner {
-                said.push(format!("Slurm job {} ({}) was left by an earlier launch: cancelled", job.id, job.state));
+                said.push(format!(
+                    "Slurm job {} ({}) was left by an earlier launch: cancelled",
+                    job.id, job.state
+                ));
                 left.push(job.id.clone());
             } else {
-                said.push(format!("Slurm job {} is called `{}`, not `{runner}`: left alone", job.id, job.name));
+                said.push(format!(
+                    "Slurm job {} is called `{}`, not `{runner}`: left alone",
+                    job.id, job.name
+                ));
             }
         }
     }
@@ -61,26 +73,25 @@ pub fn end(ids: &[String], within: Duration, meanwhile: &mut dyn FnMut()) -> Res
     }
     let started = Instant::now();
     // What waits is taken off the queue; what runs is signalled, its batch script and all steps.
-    scancel(&["--state=PENDING"], ids);
-    scancel(&["--full", "--signal=TERM"], ids);
-    let mut killed = false;
-    let mut last;
-    loop {
-        last = jobs::queue().map(|queue| remaining(&queue, ids));
-        match &last {
-            Ok(jobs) if jobs.is_empty() => return Ok(()),
-            _ if started.elapsed() >= within => break,
-            _ => {}
+    let mut stages: Vec<(Duration, &[&[&str]])> = vec![
+        (GRACE + SECOND, &[&["--batch", "--signal=KILL"], &[]]),
+        (GRACE, &[&["--full", LAST_SIGNAL]]),
+        (Duration::ZERO, &[&["--state=PENDING"], &["--full", "--signal=TERM"]]),
+    ];
+    let last = loop {
+        if let Some((_, calls)) = stages.pop_if(|(since, _)| started.elapsed() >= *since) {
+            calls.iter().for_each(|options| scancel(options, ids));
         }
-        if !killed && started.elapsed() >= GRACE {
-            scancel(&["--full", "--signal=KILL"], ids);
-            // Slurm's own way comes last: it would wait 30 s (KillWait) before it kills, and refuse other signals.
-            scancel(&[], ids);
-            killed = true;
+        let left = jobs::queue().map(|queue| remaining(&queue, ids));
+        if left.as_ref().is_ok_and(Vec::is_empty) {
+            return Ok(());
+        }
+        if started.elapsed() >= within {
+            break left;
         }
         meanwhile();
         std::thread::sleep(PAUSE);
-    }
+    };
     match last {
         // Its processes were killed; what is left is the node's epilog, which may take minutes.
         Ok(jobs) if jobs.iter().all(|job| job.state == "COMPLETING") => Ok(()),
@@ -102,5 +113,7 @@ fn scancel(options: &[&str], ids: &[String]) {
 
 fn still_there(id: &str, what: &str) -> Problem {
     let message = format!("Slurm job {id} was cancelled and {what}");
-    Problem::file("", message).hint(format!("`sweepctl launch --release` tries again; by hand it is `scancel {id}`"))
+    Problem::file("", message).hint(format!(
+        "`sweepctl launch --release` tries again; by hand it is `scancel {id}`"
+    ))
 }

@@ -56,7 +56,11 @@ pub fn ask(id: &str) -> Answer {
 /// Reads `scontrol show job`. Each field is looked for where Slurm writes it, at the start of its line or on the line
 /// of a fixed neighbour, so that no name or comment of a job passes for its state.
 fn parse(text: &str) -> Option<Report> {
-    let line = |start: &str| text.lines().map(str::trim_start).find_map(|line| line.strip_prefix(start));
+    let line = |start: &str| {
+        text.lines()
+            .map(str::trim_start)
+            .find_map(|line| line.strip_prefix(start))
+    };
     let word = |rest: &str| rest.split_whitespace().next().unwrap_or_default().to_owned();
     let field = |rest: &str, name: &str| {
         let value = rest.split_whitespace().find_map(|part| part.strip_prefix(name));
@@ -189,7 +193,10 @@ mod tests {
     #[test]
     fn accounting_knows_who_cancelled() {
         let found = parse_accounting("CANCELLED by 1000|0:15|n1\n").expect("a report");
-        assert_eq!((found.state.as_str(), found.signal, found.nodes.as_str()), ("CANCELLED", 15, "n1"));
+        assert_eq!(
+            (found.state.as_str(), found.signal, found.nodes.as_str()),
+            ("CANCELLED", 15, "n1")
+        );
         assert_eq!(parse_accounting(""), None);
     }
 
@@ -203,10 +210,20 @@ mod tests {
         assert_eq!(ending("TIMEOUT", 0, 0).map(|e| e.1), Ok(Some(Stop::Deadline)));
         assert_eq!(ending("OUT_OF_MEMORY", 0, 125), Ok((Ending::Signal(9), None)));
         let message = |state| ending(state, 0, 0).expect_err("a lost job").message;
-        assert_eq!(message("NODE_FAIL"), "Slurm job 7 was lost on n[1-2]: NODE_FAIL (NodeDown)");
+        assert_eq!(
+            message("NODE_FAIL"),
+            "Slurm job 7 was lost on n[1-2]: NODE_FAIL (NodeDown)"
+        );
         assert!(message("CANCELLED").contains("not by this launch"));
         assert!(message("FAILED").contains("was lost"));
-        for state in ["RUNNING", "COMPLETING", "PENDING", "SUSPENDED", "REQUEUED", "CONFIGURING"] {
+        for state in [
+            "RUNNING",
+            "COMPLETING",
+            "PENDING",
+            "SUSPENDED",
+            "REQUEUED",
+            "CONFIGURING",
+        ] {
             assert!(!is_over(state), "{state}");
         }
     }

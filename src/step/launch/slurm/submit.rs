@@ -6,13 +6,29 @@ use std::time::{Duration, Instant};
 
 use super::call::{self, Failure};
 use super::jobs::{self, Record};
-use crate::config::problem::Problem;
+use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
 use crate::step::environment::Environment;
 
 /// What the batch script is, whatever the job: its text holds no value, and its argument is the launch script. That
 /// one runs in its place, so that a signal is seen as one.
-pub const BATCH: &str = "#!/bin/bash\nexec bash \"$1\"\n";
+///
+/// Beside it waits what ends the whole process group at [`LAST_SIGNAL`]: `scancel --signal=KILL` does not kill, it
+/// cancels, and Slurm then waits 30 s (KillWait) for processes that ignore SIGTERM.
+pub const BATCH: &str = "\
+#!/bin/bash
+(
+    trap '' TERM INT
+    trap 'kill -KILL 0' USR2
+    while kill -0 $$; do
+        sleep 1 &
+        wait $!
+    done
+) </dev/null >/dev/null 2>&1 &
+exec bash \"$1\"
+";
+/// The signal at which the batch script kills what is left of its job.
+pub const LAST_SIGNAL: &str = "--signal=USR2";
 
 /// How long one sbatch may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -62,9 +78,12 @@ const RESERVED: [&str; 2] = ["SBATCH_", "SLURM_"];
 ///
 /// # Errors
 /// Every such name.
-pub fn check(environment: &Environment) -> Result<(), crate::config::problem::Problems> {
-    let mut problems = crate::config::problem::Problems::default();
-    for name in environment.names().filter(|name| RESERVED.iter().any(|start| name.starts_with(start))) {
+pub fn check(environment: &Environment) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for name in environment
+        .names()
+        .filter(|name| RESERVED.iter().any(|start| name.starts_with(start)))
+    {
         let message = format!("the variable `{name}` cannot be passed to a Slurm job: sbatch takes it for an option");
         problems.push(Problem::file("", message).hint("give options in the cluster's `extra` of configs/runners.yaml"));
     }
@@ -95,10 +114,7 @@ pub fn submit(
     let started = Instant::now();
     let mut pause = SHORTEST;
     loop {
-        let failure = match once(arguments, environment, workspace, record, cancel)? {
-            Ok(()) => None,
-            Err(failure) => Some(failure),
-        };
+        let failure = once(arguments, environment, workspace, record, cancel)?.err();
         // An answer that was lost on its way says nothing: the queue knows.
         if let Some(id) = arrived(record)? {
             return Ok(Submitted::Job(id));
@@ -108,7 +124,10 @@ pub fn submit(
         }
         match failure {
             Some(Failure::Silent(message)) if started.elapsed() < PATIENCE => {
-                show(&format!("{message}; the job is submitted again in {} s", pause.as_secs()));
+                show(&format!(
+                    "{message}; the job is submitted again in {} s",
+                    pause.as_secs()
+                ));
                 if !cancel.sleep(pause) {
                     return Ok(Submitted::Cancelled);
                 }
@@ -131,13 +150,15 @@ fn once(
         .args(arguments)
         .current_dir(workspace)
         .env_clear()
-        .envs(INHERITED.iter().filter_map(|name| Some((name, std::env::var_os(name)?))))
+        .envs(
+            INHERITED
+                .iter()
+                .filter_map(|name| Some((name, std::env::var_os(name)?))),
+        )
         .envs(environment.iter())
         .stdout(record.writer()?);
     let cancelled = std::cell::OnceCell::new();
-    let stop = || {
-        cancel.signal().is_some() && cancelled.get_or_init(Instant::now).elapsed() >= PARTING
-    };
+    let stop = || cancel.signal().is_some() && cancelled.get_or_init(Instant::now).elapsed() >= PARTING;
     Ok(call::run(command, LIMIT, &stop).map(drop))
 }
 
@@ -146,7 +167,10 @@ fn arrived(record: &Record) -> Result<Option<String>, Problem> {
     if let Some(id) = record.ids().pop() {
         return Ok(Some(id));
     }
-    let found = jobs::queue().unwrap_or_default().into_iter().find(|job| record.owns(&[], job));
+    let found = jobs::queue()
+        .unwrap_or_default()
+        .into_iter()
+        .find(|job| record.owns(&[], job));
     if let Some(job) = &found {
         record.add(&job.id)?;
     }
@@ -160,7 +184,10 @@ fn refused(failure: Option<Failure>) -> Problem {
             "run `sbatch --parsable` by hand and see what it prints",
         ),
         Some(failure @ Failure::Missing(_)) => (failure.to_string(), "install Slurm's commands on the runner"),
-        Some(failure @ Failure::Silent(_)) => (failure.to_string(), "see whether `scontrol ping` reaches the controller"),
+        Some(failure @ Failure::Silent(_)) => (
+            failure.to_string(),
+            "see whether `scontrol ping` reaches the controller",
+        ),
         Some(failure @ Failure::Refused(_)) => (
             failure.to_string(),
             "correct the cluster in configs/runners.yaml: its partition, account, time and extra options",

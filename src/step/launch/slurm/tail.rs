@@ -47,7 +47,9 @@ impl Tail {
         let secrets = secrets.to_vec();
         std::thread::spawn(move || {
             let mut problem = None;
-            read_lines(Noticing(&mut growing, &mut problem), &secrets, |line| sender.send(line).is_ok());
+            read_lines(Noticing(&mut growing, &mut problem), &secrets, |line| {
+                sender.send(line).is_ok()
+            });
             if let Some(error) = problem {
                 let _ = sender.send(format!("the log `{}` cannot be read: {error}", growing.path.display()));
             }

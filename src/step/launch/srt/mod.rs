@@ -29,6 +29,10 @@ const DEADLINE: Duration = Duration::from_secs(900);
 const GRACE: Duration = Duration::from_millis(800);
 /// Within which the jobs of a cancelled srtctl are gone.
 const PARTING: Duration = Duration::from_secs(5);
+/// How long a queue that cannot be read is asked again.
+const PATIENCE: Duration = Duration::from_secs(300);
+/// The pause between two questions.
+const PAUSE: Duration = Duration::from_secs(5);
 /// Starts of names that stay with the runner: srtctl's job gets a copy of the whole environment.
 const WITHHELD: [&str; 6] = ["ACTIONS_", "GH_", "GITHUB_", "INPUT_", "SBATCH_", "SWEEPCTL_"];
 /// What of them a job may know.
@@ -84,7 +88,10 @@ impl SrtBackend {
                 command.env_remove(&name);
             }
         }
-        command.args(["apply", "-f"]).arg(Self::file(job)).current_dir(job.workspace);
+        command
+            .args(["apply", "-f"])
+            .arg(Self::file(job))
+            .current_dir(job.workspace);
         command.envs(job.environment.iter());
         if let Some(workspace) = &self.settings.workspace {
             command.env("INFMAX_WORKSPACE", workspace);
@@ -116,7 +123,8 @@ impl SrtBackend {
         });
         written?;
         outcome.map_err(|error| {
-            Problem::file("", error.to_string()).hint("install srt-slurm on the runner, so that `srtctl` is on its PATH")
+            Problem::file("", error.to_string())
+                .hint("install srt-slurm on the runner, so that `srtctl` is on its PATH")
         })
     }
 }
@@ -144,7 +152,7 @@ impl Backend for SrtBackend {
             Problem::file(&name, format!("`{name}` cannot be written: {error}"))
         })?;
         let applied = self.apply(job, &record, cancel, show);
-        let own = own_jobs(&record, job.runner);
+        let own = own_jobs(&record, job.runner, cancel, show);
         let ids = match (applied, own) {
             (Ok(applied), Ok(ids)) if applied.is_success() && !ids.is_empty() => ids,
             (applied, ids) => {
@@ -193,12 +201,34 @@ fn ids(line: &str) -> impl Iterator<Item = &str> {
 
 /// The jobs that srtctl has submitted: those whose ids it printed, and those that carry the token. What it prints is
 /// believed where the queue has the id under the runner's name.
-fn own_jobs(record: &Record, runner: &str) -> Result<Vec<String>, Problem> {
+///
+/// # Errors
+/// A job of another name; a queue that cannot be read for long.
+fn own_jobs(
+    record: &Record,
+    runner: &str,
+    cancel: &Cancellation,
+    show: &mut dyn FnMut(&str),
+) -> Result<Vec<String>, Problem> {
     let printed = record.ids();
-    let queue = slurm::queue().map_err(|failure| Problem::file("", failure.to_string()))?;
+    let started = Instant::now();
+    let queue = loop {
+        match slurm::queue() {
+            Ok(queue) => break queue,
+            Err(failure) => {
+                show(&format!("the queue cannot be read, and is asked again: {failure}"));
+                if started.elapsed() >= PATIENCE || !cancel.sleep(PAUSE) {
+                    return Err(Problem::file("", failure.to_string()).hint("see whether `squeue --me` answers"));
+                }
+            }
+        }
+    };
     let owned: Vec<_> = queue.iter().filter(|job| record.owns(&printed, job)).collect();
     if let Some(other) = owned.iter().find(|job| job.name != runner) {
-        let message = format!("srtctl names Slurm job {}, which is called `{}`, not `{runner}`", other.id, other.name);
+        let message = format!(
+            "srtctl names Slurm job {}, which is called `{}`, not `{runner}`",
+            other.id, other.name
+        );
         return Err(Problem::file("", message).hint("use a version of srt-slurm that names its jobs by RUNNER_NAME"));
     }
     for job in &owned {
@@ -225,7 +255,10 @@ mod tests {
     fn ids_are_found_in_what_srtctl_prints() {
         let found = |line| ids(line).collect::<Vec<_>>();
         assert_eq!(found("\u{2705} Job 4711 submitted!"), ["4711"]);
-        assert_eq!(found(r#"{"status": "submitted", "slurm_job_id": "12", "job_name": "r_0"}"#), ["12"]);
+        assert_eq!(
+            found(r#"{"status": "submitted", "slurm_job_id": "12", "job_name": "r_0"}"#),
+            ["12"]
+        );
         assert_eq!(found("Submitted batch job 9"), ["9"]);
         assert_eq!(found("squeue --job 9, gpus 4"), Vec::<&str>::new());
     }

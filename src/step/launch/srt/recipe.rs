@@ -71,10 +71,17 @@ fn named(row: &Row) -> Option<&str> {
 
 fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
     let relative = Path::new(request.folder.unwrap_or_default()).join(name);
-    let yaml = relative.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    let yaml = relative
+        .extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml");
     if Path::new(name).is_absolute() || !yaml {
-        let problem = Problem::file(name, format!("`{name}` is no recipe: it is not a YAML file of the repository"));
-        return Err(problem.hint("write its path from the repository's root, such as `recipes/r1/1k1k.yaml`").into());
+        let problem = Problem::file(
+            name,
+            format!("`{name}` is no recipe: it is not a YAML file of the repository"),
+        );
+        return Err(problem
+            .hint("write its path from the repository's root, such as `recipes/r1/1k1k.yaml`")
+            .into());
     }
     let path = slurm::plain_file(request.workspace, &relative)?;
     let source = Arc::new(Source::read_as(&path, &relative.display().to_string())?);
@@ -86,11 +93,17 @@ fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
 
 /// Reports what is no recipe of this row.
 fn check(d: &mut Decoder, node: &Node<'_>, row: &Row, gpus_per_node: Option<u64>) {
-    let Some(mut f) = d.fields(node, "the recipe") else { return };
+    let Some(mut f) = d.fields(node, "the recipe") else {
+        return;
+    };
     for name in ["base", "sweep"] {
         if f.has(name) {
             let message = format!("`{name}` makes several jobs of one recipe, and a row is one job");
-            d.report(f.at(name), message, "write one recipe for each row, with the workers that it deploys");
+            d.report(
+                f.at(name),
+                message,
+                "write one recipe for each row, with the workers that it deploys",
+            );
             return;
         }
     }
@@ -99,22 +112,29 @@ fn check(d: &mut Decoder, node: &Node<'_>, row: &Row, gpus_per_node: Option<u64>
         let hint = "`srtctl migrate -f <recipe> --in-place` rewrites an older recipe";
         d.report(f.at("schema"), format!("recipes of schema {SCHEMA} are accepted"), hint);
     }
-    let resources = f.required(d, "resources", |d, n, name| d.fields(n, name));
-    let gpus = resources.and_then(|mut f| f.required(d, "gpus_per_node", size).map(|gpus| (gpus, f.at("gpus_per_node"))));
+    let resources = f.required(d, "resources", |d, n, _| d.fields(n, "`resources`"));
+    let gpus = resources.and_then(|mut f| {
+        f.required(d, "gpus_per_node", size)
+            .map(|gpus| (gpus, f.at("gpus_per_node")))
+    });
     if let (Some((gpus, span)), Some(facts)) = (gpus, gpus_per_node)
         && gpus != facts
     {
         let message = format!("the runner's nodes have {facts} GPUs each, the recipe's have {gpus}");
-        d.report(span, message, "correct the recipe, or `hardware` of configs/runners.yaml");
+        d.report(
+            span,
+            message,
+            "correct the recipe, or `hardware` of configs/runners.yaml",
+        );
     }
     let gpus = gpus.map(|(gpus, _)| gpus);
-    f.required(d, "roles", |d, n, name| {
-        let mut f = d.fields(n, name)?;
+    f.required(d, "roles", |d, n, _| {
+        let mut f = d.fields(n, "`roles`")?;
         roles(d, &mut f, row, gpus);
         Some(())
     });
-    f.required(d, "benchmark", |d, n, name| {
-        let mut f = d.fields(n, name)?;
+    f.required(d, "benchmark", |d, n, _| {
+        let mut f = d.fields(n, "`benchmark`")?;
         lengths(d, &mut f, row);
         Some(())
     });
@@ -130,11 +150,15 @@ fn roles(d: &mut Decoder, f: &mut Fields<'_, '_>, row: &Row, gpus_per_node: Opti
     for name in ["prefill", "decode", "agg"] {
         let Some(side) = sides.iter().find(|side| side.name == name) else {
             let names: Vec<&str> = sides.iter().map(|side| side.name).collect();
-            f.forbidden(d, name, &format!("the row deploys {} workers alone", names.join(" and ")));
+            f.forbidden(
+                d,
+                name,
+                &format!("the row deploys {} workers alone", names.join(" and ")),
+            );
             continue;
         };
         f.required(d, name, |d, node, name| {
-            let mut f = d.fields(node, name)?;
+            let mut f = d.fields(node, &format!("the role `{name}`"))?;
             workers(d, &mut f, side, gpus_per_node);
             Some(())
         });
@@ -145,7 +169,10 @@ fn workers(d: &mut Decoder, f: &mut Fields<'_, '_>, side: &Side, gpus_per_node: 
     let Side { name, role } = side;
     let workers = f.required(d, "workers", size);
     if workers.is_some_and(|workers| workers != role.num_worker) {
-        let message = format!("the row deploys {} {name} workers, the recipe another number", role.num_worker);
+        let message = format!(
+            "the row deploys {} {name} workers, the recipe another number",
+            role.num_worker
+        );
         d.report(f.at("workers"), message, "correct the recipe or the config");
         return;
     }
@@ -170,7 +197,11 @@ fn lengths(d: &mut Decoder, f: &mut Fields<'_, '_>, row: &Row) {
         let found = f.optional(d, name, size);
         if found.is_some_and(|found| found != wanted) {
             let message = format!("the row's `{name}` is {wanted}");
-            d.report(f.at(name), message, "name the recipe of these lengths in the config's `srt-recipe`");
+            d.report(
+                f.at(name),
+                message,
+                "name the recipe of these lengths in the config's `srt-recipe`",
+            );
         }
     }
 }

@@ -48,26 +48,36 @@ pub fn recipe(row: &Row, gpus_per_node: Option<u64>) -> Result<Yaml, Problems> {
     let reasons = reasons(topology, &sides, engine, seq, gpus_per_node);
     let (Some(engine), Some(seq), Some(gpus), true) = (engine, seq, gpus_per_node, reasons.is_empty()) else {
         let message = format!("the row names no `srt-recipe`, and needs one: {}", reasons.join("; "));
-        return Err(Problem::file("", message).hint("write a recipe and name it in the search-space entry").into());
+        return Err(Problem::file("", message)
+            .hint("write a recipe and name it in the search-space entry")
+            .into());
     };
-    let roles = sides.iter().map(|side| (side.name.to_owned(), role(topology, side, engine, seq, gpus)));
+    let roles = sides
+        .iter()
+        .map(|side| (side.name.to_owned(), role(topology, side, engine, seq, gpus)));
     Ok(map([
         ("schema", SCHEMA.into()),
         ("name", Yaml::Null),
         ("model", Yaml::Null),
-        ("resources", map([("gpu_type", gpu_type(topology).into()), ("gpus_per_node", gpus.into())])),
+        (
+            "resources",
+            map([("gpu_type", gpu_type(topology).into()), ("gpus_per_node", gpus.into())]),
+        ),
         // The images of Dynamo's runtimes hold it already.
         ("dynamo", map([("install", false.into())])),
         ("frontend", map([("type", "dynamo".into())])),
         ("engine", engine_options(engine, topology)),
         ("roles", Yaml::Map(roles.collect())),
-        ("benchmark", map([
-            ("type", "sa-bench".into()),
-            ("isl", seq.isl.into()),
-            ("osl", seq.osl.into()),
-            ("concurrencies", Yaml::Null),
-            ("req_rate", "inf".into()),
-        ])),
+        (
+            "benchmark",
+            map([
+                ("type", "sa-bench".into()),
+                ("isl", seq.isl.into()),
+                ("osl", seq.osl.into()),
+                ("concurrencies", Yaml::Null),
+                ("req_rate", "inf".into()),
+            ]),
+        ),
     ]))
 }
 
@@ -87,16 +97,25 @@ fn reasons(
         reasons.push("its traces are replayed by a client of the recipe's".to_owned());
     }
     if gpus_per_node.is_none() {
-        reasons.push(format!("`{}` has no hardware facts in configs/runners.yaml", topology.runner));
+        reasons.push(format!(
+            "`{}` has no hardware facts in configs/runners.yaml",
+            topology.runner
+        ));
     }
     let mtp_on_trtllm = topology.spec_decoding == SpecDecoding::Mtp && engine == Some(Engine::Trtllm);
     if topology.spec_decoding != SpecDecoding::None && !mtp_on_trtllm {
-        reasons.push(format!("speculative decoding (`{}`) is set up by the engine", topology.spec_decoding.as_str()));
+        reasons.push(format!(
+            "speculative decoding (`{}`) is set up by the engine",
+            topology.spec_decoding.as_str()
+        ));
     }
     if sides.iter().any(|side| side.role.dp_attn) && engine == Some(Engine::Vllm) {
         reasons.push("data parallel attention is set up by the engine".to_owned());
     }
-    if sides.iter().any(|side| side.role.pcp_size > 1 || side.role.dcp_size > 1) {
+    if sides
+        .iter()
+        .any(|side| side.role.pcp_size > 1 || side.role.dcp_size > 1)
+    {
         reasons.push("context parallelism is set up by the engine".to_owned());
     }
     reasons
@@ -140,7 +159,10 @@ fn role(topology: &Topology, side: &Side, engine: Engine, seq: SeqLen, gpus_per_
 type Args = IndexMap<String, Yaml>;
 
 fn args<const N: usize>(fields: [(&str, Yaml); N]) -> Args {
-    fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }
 
 fn trtllm(topology: &Topology, side: &Side, seq: SeqLen) -> Args {
@@ -155,7 +177,10 @@ fn trtllm(topology: &Topology, side: &Side, seq: SeqLen) -> Args {
     ]);
     if side.name != "agg" {
         let backend = transfer(topology).to_ascii_uppercase();
-        found.extend(args([("cache_transceiver_config", map([("backend", backend.as_str().into())]))]));
+        found.extend(args([(
+            "cache_transceiver_config",
+            map([("backend", backend.as_str().into())]),
+        )]));
     }
     if side.name == "prefill" {
         // TensorRT-LLM serves context requests without the overlapping scheduler only.
@@ -178,7 +203,10 @@ fn sglang(topology: &Topology, side: &Side, seq: SeqLen) -> Args {
         ("expert-parallel-size", role.ep.into()),
     ]);
     if role.dp_attn {
-        found.extend(args([("enable-dp-attention", true.into()), ("data-parallel-size", role.tp.into())]));
+        found.extend(args([
+            ("enable-dp-attention", true.into()),
+            ("data-parallel-size", role.tp.into()),
+        ]));
     }
     if side.name != "agg" {
         found.extend(args([("disaggregation-transfer-backend", transfer(topology).into())]));

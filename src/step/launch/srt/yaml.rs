@@ -31,11 +31,12 @@ impl From<&Node<'_>> for Yaml {
         match &node.value {
             Value::Seq(items) => Self::List(items.iter().map(Self::from).collect()),
             Value::Map(pairs) => Self::Map(pairs.iter().map(|(k, v)| (k.text().to_owned(), v.into())).collect()),
-            Value::Scalar { text, .. } => match node.scalar() {
+            Value::Scalar { .. } => match node.scalar() {
                 None | Some(Scalar::Null) => Self::Null,
                 Some(Scalar::Bool(value)) => Self::Bool(value),
                 Some(Scalar::Int(value)) => Self::Int(value),
-                Some(Scalar::Float(number)) => number.parse().map_or_else(|_| Self::Text(text.to_string()), Self::Float),
+                // What is no number to Rust is one of YAML's that JSON has no form for, such as `.inf`.
+                Some(Scalar::Float(number)) => Self::Float(number.parse().unwrap_or(f64::NAN)),
                 Some(Scalar::Str(text)) => Self::Text(text.into_owned()),
             },
         }
@@ -62,7 +63,12 @@ impl From<bool> for Yaml {
 
 /// A mapping of names to values.
 pub fn map<const N: usize>(fields: [(&str, Yaml); N]) -> Yaml {
-    Yaml::Map(fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
+    Yaml::Map(
+        fields
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
 }
 
 impl Yaml {
@@ -104,7 +110,9 @@ impl Serialize for Yaml {
             }
             Self::Map(fields) => {
                 let mut map = serializer.serialize_map(Some(fields.len()))?;
-                fields.iter().try_for_each(|(name, value)| map.serialize_entry(name, value))?;
+                fields
+                    .iter()
+                    .try_for_each(|(name, value)| map.serialize_entry(name, value))?;
                 map.end()
             }
         }
