@@ -99,7 +99,7 @@ impl Cluster {
     }
 }
 
-/// Two free ports, which stay free because nobody else asks for ports of this range at random.
+/// Two ports that are free.
 fn ports() -> [u16; 2] {
     let listeners = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     listeners.map(|listener| listener.local_addr().expect("an address").port())

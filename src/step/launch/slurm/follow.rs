@@ -16,6 +16,10 @@ const TICK: Duration = Duration::from_millis(40);
 const SHORTEST: Duration = Duration::from_millis(300);
 /// The longest pause: a controller serves many runners.
 const LONGEST: Duration = Duration::from_secs(5);
+/// How long the rest of an ended job's log is shown: what a process that escaped Slurm still writes has no end.
+const REST: Duration = Duration::from_secs(300);
+/// The same for a cancelled job, whose step is killed soon.
+const LAST_WORDS: Duration = Duration::from_millis(600);
 /// The longest pause while Slurm does not answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -56,7 +60,7 @@ pub fn follow(job: &Job<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) 
                 }
                 if is_over(&report.state) {
                     if let Some(tail) = tail {
-                        tail.finish(job.log.is_some(), show)?;
+                        tail.finish(job.log.is_some(), REST, show)?;
                     }
                     return report.outcome(job.id, job.started.elapsed());
                 }
@@ -85,7 +89,7 @@ fn cancelled(
         }
     })?;
     if let Some(tail) = tail {
-        tail.finish(job.log.is_some(), show)?;
+        tail.finish(job.log.is_some(), LAST_WORDS, show)?;
     }
     Ok(Outcome {
         ending: Ending::Signal(nix::libc::SIGTERM),

@@ -50,7 +50,7 @@ pub fn nodes(topology: &Topology, gpus_per_node: Option<u64>) -> Result<u64, Pro
 /// The nodes of one side: several small workers share one, a large one spans several.
 #[must_use]
 pub fn of_role(role: &Role, gpus_per_node: u64) -> u64 {
-    let worker = role.gpus_per_worker();
+    let worker = role.gpus_per_worker().max(1);
     match gpus_per_node / worker {
         0 => role.num_worker * worker.div_ceil(gpus_per_node),
         on_one => role.num_worker.div_ceil(on_one),

@@ -87,15 +87,20 @@ impl Tail {
         }
     }
 
-    /// The job has ended: shows the rest of its log. Where the log is the launch's own, the copy takes its place.
+    /// The job has ended: shows the rest of its log, for some time at most. Where the log is the launch's own, the
+    /// copy takes its place once it is whole.
     ///
     /// # Errors
     /// The copy could not be written; then the log itself stays.
-    pub fn finish(mut self, own: bool, show: &mut dyn FnMut(&str)) -> Result<(), Problem> {
+    pub fn finish(mut self, own: bool, limit: Duration, show: &mut dyn FnMut(&str)) -> Result<(), Problem> {
         self.over.store(true, Ordering::SeqCst);
-        while self.show(SETTLE, show) {}
+        let end = Instant::now() + limit;
+        let mut more = true;
+        while more && Instant::now() < end {
+            more = self.show(TICK, show);
+        }
         self.kept.map_err(|error| unwritable(&self.copy, &error))?;
-        if own {
+        if own && !more {
             let _ = std::fs::remove_file(&self.source);
         }
         Ok(())
