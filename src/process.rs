@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-pub use lines::{harmless, mask};
+pub use lines::{harmless, mask, read as read_lines};
 
 /// How long a group may take to end once it was asked to. A cancelled step is killed 10 s after its first signal, and
 /// what is left of that is needed for what comes after the child.

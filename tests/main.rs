@@ -19,6 +19,7 @@ mod process;
 mod properties;
 mod repositories;
 mod schemas;
+mod slurm;
 mod support;
 mod throughput;
 mod validate;

@@ -9,8 +9,9 @@ const MASK: &str = "***";
 /// Shorter values are no secrets, and masking them would hide ordinary text.
 const MIN_SECRET: usize = 5;
 
-/// Reads lines until the end, or until nobody takes them any more. Empty ones are left out.
-pub(super) fn read(mut from: impl Read, secrets: &[String], mut take: impl FnMut(String) -> bool) {
+/// Reads lines until the end, or until nobody takes them any more. Empty ones are left out, secrets are masked, and of
+/// very long ones the beginning is given.
+pub fn read(mut from: impl Read, secrets: &[String], mut take: impl FnMut(String) -> bool) {
     let longest = secrets.iter().map(String::len).max().unwrap_or(0);
     let (mut line, mut dropped) = (Vec::new(), 0_usize);
     let mut buffer = [0; 16 << 10];

@@ -223,11 +223,7 @@ fn an_envelope_is_opened_with_its_callers_flags() {
     );
     let (output, _) = open(&[], "{\"id\": 1}");
     assert_eq!(output.status.code(), Some(1));
-    assert!(
-        stderr(&output).contains("standard input is no envelope"),
-        "{}",
-        stderr(&output)
-    );
+    assert!(stderr(&output).contains("this is no envelope"), "{}", stderr(&output));
     let (output, _) = open(&["--run-eval=maybe"], &row.to_string());
     assert_eq!(output.status.code(), Some(2), "{}", stdout(&output));
 }

@@ -13,9 +13,14 @@ use crate::config::tree::Node;
 /// A day.
 const MAX_SECONDS: u64 = 86_400;
 /// Options of sbatch that a cluster's own fields or the launch give.
-const OWN_OPTIONS: [&str; 16] = [
+const OWN_OPTIONS: [&str; 24] = [
     "--account",
     "-A",
+    "--array",
+    "-a",
+    "--chdir",
+    "-D",
+    "--comment",
     "--error",
     "-e",
     "--export",
@@ -24,12 +29,15 @@ const OWN_OPTIONS: [&str; 16] = [
     "--output",
     "-o",
     "--parsable",
+    "--no-requeue",
     "--partition",
     "-p",
+    "--requeue",
     "--time",
     "-t",
     "--wait",
     "-W",
+    "--wrap",
 ];
 
 /// What was claimed, by which cluster.

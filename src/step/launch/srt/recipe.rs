@@ -1,0 +1,207 @@
+//! The recipe of a job: the file that its row names, checked against the row, with what the row decides.
+//!
+//! The form is schema 2 of srt-slurm: `schema, name, model, resources, engine, roles, benchmark`. What a recipe says of
+//! the cluster, the engine and the workers stays as it is; a recipe that deploys something else than its row would be
+//! measured under the wrong name, and is refused.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::sides::{Side, sides};
+use super::write;
+use super::yaml::Yaml;
+use crate::config::decode::{Decoder, Fields};
+use crate::config::problem::{Problem, Problems};
+use crate::config::source::Source;
+use crate::config::tree::Node;
+use crate::matrix::row::Row;
+use crate::step::environment::Environment;
+use crate::step::launch::slurm;
+
+/// The schema that is written and accepted.
+pub const SCHEMA: u64 = 2;
+
+/// What a recipe is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The job.
+    pub row: &'a Row,
+    /// Its variables.
+    pub environment: &'a Environment,
+    /// The runner's name, under which the job runs.
+    pub runner: &'a str,
+    /// The checkout.
+    pub workspace: &'a Path,
+    /// The folder of recipes, from the checkout's root.
+    pub folder: Option<&'a str>,
+    /// GPUs of one node, where known.
+    pub gpus_per_node: Option<u64>,
+}
+
+/// The text of the job's recipe. `token` becomes the Slurm job's comment.
+///
+/// # Errors
+/// Every problem of the recipe, and every point where it is not the row's.
+pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
+    let row = request.row;
+    let mut recipe = match named(row) {
+        Some(name) => read(request, name)?,
+        None => write::recipe(row, request.gpus_per_node)?,
+    };
+    let topology = &row.topology;
+    // srt-slurm calls the Slurm job by RUNNER_NAME, and by the recipe's name where there is none.
+    recipe.set(&["name"], request.runner);
+    let path = request.environment.get("MODEL_PATH").unwrap_or(&topology.model);
+    recipe.set(&["model", "path"], path);
+    recipe.set(&["model", "container"], topology.image.as_str());
+    recipe.set(&["model", "precision"], topology.precision.as_str());
+    let points = row.conc.points().iter().map(|point| (*point).into());
+    recipe.set(&["benchmark", "concurrencies"], Yaml::List(points.collect()));
+    recipe.set(&["sbatch_directives", "comment"], token);
+    let text = recipe.to_text();
+    text.map_err(|error| Problem::file(named(row).unwrap_or_default(), error.to_string()).into())
+}
+
+/// The recipe that a row names: eval-only jobs may have one of their own.
+fn named(row: &Row) -> Option<&str> {
+    let topology = &row.topology;
+    let of_evals = topology.eval_srt_recipe.as_deref().filter(|_| row.eval.eval_only);
+    of_evals.or(topology.srt_recipe.as_deref())
+}
+
+fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
+    let relative = Path::new(request.folder.unwrap_or_default()).join(name);
+    let yaml = relative
+        .extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml");
+    if Path::new(name).is_absolute() || !yaml {
+        let problem = Problem::file(
+            name,
+            format!("`{name}` is no recipe: it is not a YAML file of the repository"),
+        );
+        return Err(problem
+            .hint("write its path from the repository's root, such as `recipes/r1/1k1k.yaml`")
+            .into());
+    }
+    let path = slurm::plain_file(request.workspace, &relative)?;
+    let source = Arc::new(Source::read_as(&path, &relative.display().to_string())?);
+    crate::config::load(&source, |d, node| {
+        check(d, node, request.row, request.gpus_per_node);
+        Some(Yaml::from(node))
+    })
+}
+
+/// Reports what is no recipe of this row.
+fn check(d: &mut Decoder, node: &Node<'_>, row: &Row, gpus_per_node: Option<u64>) {
+    let Some(mut f) = d.fields(node, "the recipe") else {
+        return;
+    };
+    for name in ["base", "sweep"] {
+        if f.has(name) {
+            let message = format!("`{name}` makes several jobs of one recipe, and a row is one job");
+            d.report(
+                f.at(name),
+                message,
+                "write one recipe for each row, with the workers that it deploys",
+            );
+            return;
+        }
+    }
+    let schema = f.required(d, "schema", |d, n, name| d.integer(n, name, 1));
+    if schema.is_some_and(|schema| schema != SCHEMA) {
+        let hint = "`srtctl migrate -f <recipe> --in-place` rewrites an older recipe";
+        d.report(f.at("schema"), format!("recipes of schema {SCHEMA} are accepted"), hint);
+    }
+    let resources = f.required(d, "resources", |d, n, _| d.fields(n, "`resources`"));
+    let gpus = resources.and_then(|mut f| {
+        f.required(d, "gpus_per_node", size)
+            .map(|gpus| (gpus, f.at("gpus_per_node")))
+    });
+    if let (Some((gpus, span)), Some(facts)) = (gpus, gpus_per_node)
+        && gpus != facts
+    {
+        let message = format!("the runner's nodes have {facts} GPUs each, the recipe's have {gpus}");
+        d.report(
+            span,
+            message,
+            "correct the recipe, or `hardware` of configs/runners.yaml",
+        );
+    }
+    let gpus = gpus.map(|(gpus, _)| gpus);
+    f.required(d, "roles", |d, n, _| {
+        let mut f = d.fields(n, "`roles`")?;
+        roles(d, &mut f, row, gpus);
+        Some(())
+    });
+    f.required(d, "benchmark", |d, n, _| {
+        let mut f = d.fields(n, "`benchmark`")?;
+        lengths(d, &mut f, row);
+        Some(())
+    });
+}
+
+fn size(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<u64> {
+    d.integer(node, name, 0)
+}
+
+/// The workers are the row's, in number and in GPUs.
+fn roles(d: &mut Decoder, f: &mut Fields<'_, '_>, row: &Row, gpus_per_node: Option<u64>) {
+    let sides = sides(&row.topology);
+    for name in ["prefill", "decode", "agg"] {
+        let Some(side) = sides.iter().find(|side| side.name == name) else {
+            let names: Vec<&str> = sides.iter().map(|side| side.name).collect();
+            f.forbidden(
+                d,
+                name,
+                &format!("the row deploys {} workers alone", names.join(" and ")),
+            );
+            continue;
+        };
+        f.required(d, name, |d, node, name| {
+            let mut f = d.fields(node, &format!("the role `{name}`"))?;
+            workers(d, &mut f, side, gpus_per_node);
+            Some(())
+        });
+    }
+}
+
+fn workers(d: &mut Decoder, f: &mut Fields<'_, '_>, side: &Side, gpus_per_node: Option<u64>) {
+    let Side { name, role } = side;
+    let workers = f.required(d, "workers", size);
+    if workers.is_some_and(|workers| workers != role.num_worker) {
+        let message = format!(
+            "the row deploys {} {name} workers, the recipe another number",
+            role.num_worker
+        );
+        d.report(f.at("workers"), message, "correct the recipe or the config");
+        return;
+    }
+    // `colocate` is no number: such a role gives its GPUs itself.
+    let nodes = f.get("nodes").and_then(|node| node.text().parse::<u64>().ok());
+    let shared = || Some(nodes? * gpus_per_node? / workers.filter(|workers| *workers > 0)?);
+    let (field, gpus) = match f.optional(d, "gpus", size) {
+        Some(gpus) => ("gpus", Some(gpus)),
+        None => ("nodes", shared()),
+    };
+    let wanted = role.gpus_per_worker();
+    if let Some(gpus) = gpus.filter(|gpus| *gpus != wanted) {
+        let message = format!("a {name} worker of the row has {wanted} GPUs, the recipe's has {gpus}");
+        d.report(f.at(field), message, "correct the recipe or the config");
+    }
+}
+
+/// The requests are as long as the row says.
+fn lengths(d: &mut Decoder, f: &mut Fields<'_, '_>, row: &Row) {
+    let Some(seq) = row.seq() else { return };
+    for (name, wanted) in [("isl", seq.isl), ("osl", seq.osl)] {
+        let found = f.optional(d, name, size);
+        if found.is_some_and(|found| found != wanted) {
+            let message = format!("the row's `{name}` is {wanted}");
+            d.report(
+                f.at(name),
+                message,
+                "name the recipe of these lengths in the config's `srt-recipe`",
+            );
+        }
+    }
+}
