@@ -11,6 +11,7 @@ pub mod explain;
 pub mod generate;
 pub mod inputs;
 pub mod job;
+pub mod launch;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
@@ -27,6 +28,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::problem::{Problem, Problems};
 use crate::runner::{self, Level, Location};
+use crate::step::launch::failure::Failure;
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -92,6 +94,7 @@ enum Command {
     /// Size and run an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    Launch(Box<launch::Launch>),
     Upload(upload::Upload),
     Sweep(sweep::Sweep),
 }
@@ -123,6 +126,7 @@ pub fn main() -> ExitCode {
         Command::Result(result) => result.run(),
         Command::Collect(collect) => collect.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Launch(launch) => launch.run(),
         Command::Upload(upload) => upload.run(),
         Command::Sweep(sweep) => sweep.run(),
     };
@@ -136,6 +140,10 @@ fn report(error: &anyhow::Error) -> u8 {
     if let Some(usage) = error.downcast_ref::<clap::Error>() {
         let _ = usage.print();
         return USAGE;
+    }
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        report_problems(&failure.problems);
+        return failure.kind.code();
     }
     match error.downcast_ref::<Problems>() {
         Some(problems) => report_problems(problems),
