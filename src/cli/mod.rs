@@ -20,6 +20,7 @@ pub mod rows;
 pub mod schema;
 pub mod shard;
 pub mod sweep;
+pub mod throughput;
 pub mod upload;
 
 use std::process::ExitCode;
@@ -95,6 +96,7 @@ enum Command {
     #[command(subcommand)]
     Eval(eval::Eval),
     Launch(Box<launch::Launch>),
+    Throughput(throughput::Throughput),
     Upload(upload::Upload),
     Sweep(sweep::Sweep),
 }
@@ -127,6 +129,7 @@ pub fn main() -> ExitCode {
         Command::Collect(collect) => collect.run(),
         Command::Eval(eval) => eval.run(),
         Command::Launch(launch) => launch.run(),
+        Command::Throughput(throughput) => throughput.run(),
         Command::Upload(upload) => upload.run(),
         Command::Sweep(sweep) => sweep.run(),
     };
