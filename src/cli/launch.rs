@@ -139,7 +139,9 @@ impl Launch {
         };
         let cancel = Cancellation::install()?;
         announce(&environment)?;
-        launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut |line| eprintln!("{line}"))?;
+        launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut |line| {
+            eprintln!("{line}")
+        })?;
         let result = environment.get("RESULT_FILENAME").unwrap_or_default();
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));

@@ -17,6 +17,7 @@ pub mod output;
 pub mod plan;
 pub mod result;
 pub mod rows;
+pub mod run;
 pub mod schema;
 pub mod shard;
 pub mod sweep;
@@ -95,6 +96,7 @@ enum Command {
     /// Size and run an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    Run(run::Run),
     Launch(Box<launch::Launch>),
     Throughput(throughput::Throughput),
     Upload(upload::Upload),
@@ -128,6 +130,7 @@ pub fn main() -> ExitCode {
         Command::Result(result) => result.run(),
         Command::Collect(collect) => collect.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Run(run) => run.run(),
         Command::Launch(launch) => launch.run(),
         Command::Throughput(throughput) => throughput.run(),
         Command::Upload(upload) => upload.run(),

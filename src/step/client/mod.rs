@@ -109,10 +109,20 @@ impl<'a> Saved<'a> {
         let input_rate = input as f64 / report.total_duration;
         let mut times = indexmap::IndexMap::new();
         // Each chunk is a token, so the time between chunks is the time per output token.
-        let named = [("ttft", report.ttft), ("tpot", report.itl), ("itl", report.itl), ("e2el", Some(report.latency))];
+        let named = [
+            ("ttft", report.ttft),
+            ("tpot", report.itl),
+            ("itl", report.itl),
+            ("e2el", Some(report.latency)),
+        ];
         for (name, stats) in named {
             let Some(stats) = stats else { continue };
-            for (of, seconds) in [("mean", stats.mean), ("median", stats.p50), ("p99", stats.p99), ("std", stats.std)] {
+            for (of, seconds) in [
+                ("mean", stats.mean),
+                ("median", stats.p50),
+                ("p99", stats.p99),
+                ("std", stats.std),
+            ] {
                 times.insert(format!("{of}_{name}_ms"), seconds * 1000.0);
             }
         }
@@ -147,7 +157,8 @@ pub fn measure(request: &Request, cancel: &Cancellation, show: &mut dyn FnMut(&s
     })?;
     let failed = |error: std::io::Error| Problem::file("", format!("throughput cannot be measured: {error}"));
     let folder = tempfile::tempdir().map_err(failed)?;
-    let [script, asked_file, report_file] = ["drive.py", "asked.json", "report.json"].map(|name| folder.path().join(name));
+    let [script, asked_file, report_file] =
+        ["drive.py", "asked.json", "report.json"].map(|name| folder.path().join(name));
     let asked = Asked {
         endpoint: format!("{}/v1", request.endpoint.trim_end_matches('/')),
         model: &request.model,
@@ -159,9 +170,16 @@ pub fn measure(request: &Request, cancel: &Cancellation, show: &mut dyn FnMut(&s
         report: &report_file,
     };
     std::fs::write(&script, SCRIPT).map_err(failed)?;
-    std::fs::write(&asked_file, serde_json::to_vec(&asked).map_err(|error| failed(error.into()))?).map_err(failed)?;
+    std::fs::write(
+        &asked_file,
+        serde_json::to_vec(&asked).map_err(|error| failed(error.into()))?,
+    )
+    .map_err(failed)?;
     let mut command = Command::new(venv.python());
-    command.arg(&script).arg(&asked_file).env("PYTHONDONTWRITEBYTECODE", "1");
+    command
+        .arg(&script)
+        .arg(&asked_file)
+        .env("PYTHONDONTWRITEBYTECODE", "1");
     for name in ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"] {
         command.env_remove(name);
     }
@@ -186,7 +204,8 @@ mod tests {
 
     #[test]
     fn seconds_become_milliseconds_and_tokens_are_counted() {
-        let stats = r#"{"p50": 0.5, "p75": 0, "p90": 0, "p95": 0, "p99": 0.75, "mean": 0.6, "min": 0, "max": 1, "std": 0}"#;
+        let stats =
+            r#"{"p50": 0.5, "p75": 0, "p90": 0, "p95": 0, "p99": 0.75, "mean": 0.6, "min": 0, "max": 1, "std": 0}"#;
         let text = format!(
             r#"{{"concurrency": 4, "n_requests": 10, "n_success": 8, "n_error": 2, "total_duration": 2.0,
             "requests_per_second": 4.0, "tokens_per_second": 50.0, "latency": {stats}, "ttft": {stats}, "itl": null,
@@ -210,6 +229,9 @@ mod tests {
         assert_eq!(saved["total_token_throughput"], 450.0);
         assert_eq!(saved["median_ttft_ms"], 500.0);
         assert_eq!(saved["p99_e2el_ms"], 750.0);
-        assert!(saved.get("mean_tpot_ms").is_none(), "answers of one chunk have no time between chunks");
+        assert!(
+            saved.get("mean_tpot_ms").is_none(),
+            "answers of one chunk have no time between chunks"
+        );
     }
 }

@@ -41,7 +41,9 @@ pub fn command(program: impl AsRef<OsStr>, job: &Prepared<'_>) -> Command {
 /// A program and its arguments as a command. `sweepctl` is this very binary, wherever it lies.
 #[must_use]
 pub fn of_arguments(arguments: &[String], job: &Prepared<'_>) -> Command {
-    let (program, rest) = arguments.split_first().map_or(("", &[][..]), |(p, rest)| (p.as_str(), rest));
+    let (program, rest) = arguments
+        .split_first()
+        .map_or(("", &[][..]), |(p, rest)| (p.as_str(), rest));
     let mut command = command(program_path(program), job);
     command.args(rest);
     command
@@ -88,4 +90,3 @@ pub fn secrets() -> Vec<String> {
         .map(|(_, value)| value)
         .collect()
 }
-

@@ -50,7 +50,9 @@ impl Container {
     /// The command's name.
     #[must_use]
     pub fn runtime(&self) -> &'static str {
-        let choice = Runtime::CHOICES.iter().find(|(_, value)| *value == self.settings.runtime);
+        let choice = Runtime::CHOICES
+            .iter()
+            .find(|(_, value)| *value == self.settings.runtime);
         choice.map_or("docker", |(name, _)| name)
     }
 
@@ -78,7 +80,11 @@ impl Container {
         for name in by_name(job.environment).chain(from_host) {
             all.extend(["--env".to_owned(), name.to_owned()]);
         }
-        all.extend(gpu_options(self.settings.gpus).iter().map(|option| (*option).to_owned()));
+        all.extend(
+            gpu_options(self.settings.gpus)
+                .iter()
+                .map(|option| (*option).to_owned()),
+        );
         if let Some(size) = &self.settings.shm_size {
             all.push(format!("--shm-size={size}"));
         }
@@ -111,7 +117,9 @@ impl Container {
             ..Watch::default()
         };
         let mut lines = Vec::new();
-        let outcome = process::run(command, &watch, &Cancellation::never(), &mut |line| lines.push(line.to_owned()));
+        let outcome = process::run(command, &watch, &Cancellation::never(), &mut |line| {
+            lines.push(line.to_owned())
+        });
         let said = match outcome {
             Ok(outcome) if outcome.is_success() => return Ok(lines),
             Ok(outcome) => format!("`{runtime} {}` {outcome}: {}", arguments.join(" "), lines.join("; ")),

@@ -30,7 +30,11 @@ pub const EXIT_CODES: [(Kind, u8, &str); 5] = [
         70,
         "infrastructure: the host, its disk, its scheduler or its container runtime",
     ),
-    (Kind::Preflight, 71, "preflight: the node is not fit for the job; nothing was started"),
+    (
+        Kind::Preflight,
+        71,
+        "preflight: the node is not fit for the job; nothing was started",
+    ),
     (Kind::Engine, 72, "engine: the server did not start, or died"),
     (
         Kind::Benchmark,

@@ -84,7 +84,10 @@ pub fn release(state: &Path) -> Result<Vec<String>, Problem> {
         return Ok(Vec::new());
     };
     let found = marked(&mark);
-    let said = found.iter().map(|(pid, name)| format!("process {pid} ({name})")).collect();
+    let said = found
+        .iter()
+        .map(|(pid, name)| format!("process {pid} ({name})"))
+        .collect();
     let mut left = found;
     for (signal, time) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, KILL_TIME)] {
         let end = Instant::now() + time;
@@ -119,7 +122,9 @@ fn marked(mark: &str) -> Vec<(i32, String)> {
     let own = i32::try_from(std::process::id()).unwrap_or_default();
     let carries = |folder: &Path| {
         let environ = std::fs::read(folder.join("environ")).unwrap_or_default();
-        environ.split(|byte| *byte == 0).any(|variable| variable == needle.as_bytes())
+        environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == needle.as_bytes())
     };
     let mut found: Vec<(i32, String)> = std::fs::read_dir("/proc")
         .into_iter()
@@ -146,7 +151,10 @@ mod tests {
         assert_eq!(plain("h200-alder_00"), "h200-alder_00");
         let odd = ["a/b", "a:b", "ab", "..", "", "a b"].map(plain);
         for (at, name) in odd.iter().enumerate() {
-            assert!(!name.is_empty() && !name.starts_with('.') && !name.contains(['/', ':', ' ']), "{name}");
+            assert!(
+                !name.is_empty() && !name.starts_with('.') && !name.contains(['/', ':', ' ']),
+                "{name}"
+            );
             assert!(!odd[..at].contains(name), "{name}");
         }
     }

@@ -169,8 +169,11 @@ fn fill(name: &str, command: &Template, job: &Prepared<'_>, port: u16) -> Result
         _ => variable(name),
     };
     command.fill(value).map_err(|missing| {
-        Problem::file("", format!("`{name}` of the runner's cluster cannot be filled: {missing}"))
-            .hint("leave the placeholder out, or give jobs of this kind another cluster")
+        Problem::file(
+            "",
+            format!("`{name}` of the runner's cluster cannot be filled: {missing}"),
+        )
+        .hint("leave the placeholder out, or give jobs of this kind another cluster")
     })
 }
 
@@ -179,12 +182,14 @@ fn url(port: u16) -> String {
 }
 
 fn is_free(port: u16) -> Result<(), Problem> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map(drop).map_err(|error| {
-        Problem::file("", format!("port {port} of the server is taken: {error}")).hint(
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .map(drop)
+        .map_err(|error| {
+            Problem::file("", format!("port {port} of the server is taken: {error}")).hint(
             "end what listens there (`sweepctl launch --release` ends what this runner left), or leave the cluster's \
              `port` out, and a free one is taken",
         )
-    })
+        })
 }
 
 impl Backend for Local {
@@ -207,7 +212,14 @@ impl Backend for Local {
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
         let started = std::time::Instant::now();
         let ended = self.attempt(job, cancel, show);
-        let first = |failure: Failure| failure.problems.0.into_iter().next().unwrap_or_else(|| Problem::file("", "failed"));
+        let first = |failure: Failure| {
+            failure
+                .problems
+                .0
+                .into_iter()
+                .next()
+                .unwrap_or_else(|| Problem::file("", "failed"))
+        };
         ended.map_err(first).map(|()| Outcome {
             ending: Ending::Code(0),
             stop: None,
@@ -225,10 +237,16 @@ impl Backend for Local {
         std::fs::write(job.state.join(ENVELOPE), envelope).map_err(broken)?;
 
         let log = job.workspace.join(SERVER_LOG);
-        show(&format!("launch: starting the server on port {port}; its log is {}", log.display()));
+        show(&format!(
+            "launch: starting the server on port {port}; its log is {}",
+            log.display()
+        ));
         let server = Server::start(&commands.server, job, cancel);
         let ready = Endpoint::parse(&url(port), None).and_then(|endpoint| {
-            endpoint.wait(Duration::from_secs(self.settings.ready_timeout_seconds), &server.clients)
+            endpoint.wait(
+                Duration::from_secs(self.settings.ready_timeout_seconds),
+                &server.clients,
+            )
         });
         let measured = match ready {
             Ok(()) => {
@@ -349,7 +367,10 @@ impl Server {
             Ok(Ok(_)) => None,
             Ok(Err(error)) if died => Some(Failure::new(Kind::Engine, Problem::file("", error.to_string()))),
             Ok(Err(error)) => Some(Failure::new(Kind::Infrastructure, Problem::file("", error.to_string()))),
-            Err(_) => Some(Failure::new(Kind::Infrastructure, Problem::file("", "the server's watcher panicked"))),
+            Err(_) => Some(Failure::new(
+                Kind::Infrastructure,
+                Problem::file("", "the server's watcher panicked"),
+            )),
         }
     }
 }

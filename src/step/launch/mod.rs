@@ -63,7 +63,10 @@ impl Chosen {
             let fleets = runners.clusters.values().flat_map(|cluster| &cluster.fleets);
             let known: Vec<&str> = fleets.map(String::as_str).collect();
             let message = format!("no cluster starts jobs on the runner `{runner}`");
-            let hint = format!("add one to `clusters` in configs/runners.yaml; {}", nearest(runner, known));
+            let hint = format!(
+                "add one to `clusters` in configs/runners.yaml; {}",
+                nearest(runner, known)
+            );
             return Err(Problem::file("", message).hint(hint));
         };
         match &cluster.backend {
@@ -136,7 +139,10 @@ pub fn launch(
     preflight::check(chosen.needs(), job, limits.preflight, cancel)?;
     leftovers::mark(job.state).map_err(|error| {
         let name = job.state.display().to_string();
-        infrastructure(Problem::file(&name, format!("the state folder cannot be written: {error}")))
+        infrastructure(Problem::file(
+            &name,
+            format!("the state folder cannot be written: {error}"),
+        ))
     })?;
     let started = SystemTime::now();
     let limited = cancel.part(Some(limits.deadline));
@@ -230,7 +236,12 @@ pub fn eval_context(
 #[must_use]
 pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Option<String> {
     let variable = std::env::var("EVAL_TASKS").ok().filter(|task| !task.trim().is_empty());
-    let suite = envelope.row.eval.evaluator.as_ref().is_some_and(|e| !e.suite.is_empty());
+    let suite = envelope
+        .row
+        .eval
+        .evaluator
+        .as_ref()
+        .is_some_and(|e| !e.suite.is_empty());
     let of_cluster = || match runners.cluster(runner).map(|(_, cluster)| &cluster.backend) {
         Some(clusters::Backend::Local(settings)) if !suite => settings.eval_task.clone(),
         _ => None,

@@ -54,7 +54,10 @@ impl Expected<'_> {
         let agentic = matches!(self.envelope.row.topology.scenario, Scenario::Agentic(_));
         let mut problems = Problems::default();
         for path in self.results(&mut problems) {
-            if let Err(found) = Benchmark::read(&path).map_err(Problems::from).and_then(|b| judge(&b, &path, agentic)) {
+            if let Err(found) = Benchmark::read(&path)
+                .map_err(Problems::from)
+                .and_then(|b| judge(&b, &path, agentic))
+            {
                 problems.extend(found);
             }
         }
@@ -97,7 +100,10 @@ impl Expected<'_> {
         let globs = [format!("{result}.json"), format!("{result}_*.json")];
         for file in stage::find(self.workspace, &globs, false).files {
             let message = format!("an eval-only job left the throughput result `{}`", shown(&file));
-            problems.push(Problem::file(&shown(&file), message).hint("a script measures throughput only where EVAL_ONLY is false"));
+            problems.push(
+                Problem::file(&shown(&file), message)
+                    .hint("a script measures throughput only where EVAL_ONLY is false"),
+            );
         }
         let folders: Vec<&Path> = std::iter::once(self.workspace)
             .chain(self.eval_folders.iter().map(PathBuf::as_path))
@@ -107,7 +113,10 @@ impl Expected<'_> {
             problems.push(self.missing("results*.json", "*.json", "the eval left nothing: see its log"));
         }
         for task in self.tasks.iter().filter(|_| !folders.is_empty()) {
-            let reasons: Vec<String> = folders.iter().filter_map(|folder| results::check(folder, task).err()).collect();
+            let reasons: Vec<String> = folders
+                .iter()
+                .filter_map(|folder| results::check(folder, task).err())
+                .collect();
             if reasons.len() == folders.len() {
                 let message = format!("the eval of `{task}` is not whole: it {}", reasons.join("; it "));
                 problems.push(self.with_found(message, "results*.json").hint("see the eval's log"));
@@ -132,12 +141,9 @@ impl Expected<'_> {
 
     fn missing(&self, name: &str, like: &str, hint: &str) -> Problem {
         let stale = self.workspace.join(name).exists();
-        let what = if stale {
-            "is older than the job"
-        } else {
-            "is missing"
-        };
-        self.with_found(format!("`{name}` {what} in {}", self.workspace.display()), like).hint(hint)
+        let what = if stale { "is older than the job" } else { "is missing" };
+        self.with_found(format!("`{name}` {what} in {}", self.workspace.display()), like)
+            .hint(hint)
     }
 
     /// A message with what was found.
@@ -168,7 +174,11 @@ fn judge(benchmark: &Benchmark, path: &Path, agentic: bool) -> Result<(), Proble
     let mut problems = benchmark.check(benchmark.completed()).err().unwrap_or_default();
     if let Some(rate) = benchmark.error_rate().filter(|rate| *rate > MAX_ERROR_RATE) {
         let name = shown(path);
-        let message = format!("{name}: {:.1} % of the requests failed, at most {:.0} % may", rate * 100.0, MAX_ERROR_RATE * 100.0);
+        let message = format!(
+            "{name}: {:.1} % of the requests failed, at most {:.0} % may",
+            rate * 100.0,
+            MAX_ERROR_RATE * 100.0
+        );
         problems.push(Problem::file(&name, message).hint("see the server's log"));
     }
     problems.into_result()

@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use super::backend::Prepared;
+use super::child;
 use super::container::{self, Container};
 use super::failure::{Failure, Kind};
 use super::local::Local;
 use super::script::Script;
-use super::child;
 use crate::config::clusters::Gpus;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{self, Cancellation, Stop, Watch};
@@ -73,7 +73,8 @@ struct Checks<'a> {
 impl Checks<'_> {
     fn all(&self, needs: Needs<'_>) -> Problems {
         let mut problems = Problems::default();
-        let mut note = |result: Result<(), Problem>| problems.extend(result.err().map_or_else(Problems::default, Problems::from));
+        let mut note =
+            |result: Result<(), Problem>| problems.extend(result.err().map_or_else(Problems::default, Problems::from));
         match needs {
             Needs::Script(script) => note(script.find(self.job.workspace).map(drop)),
             Needs::Local(local) => {
@@ -102,10 +103,15 @@ impl Checks<'_> {
         if self.ask(runtime, &["image", "inspect", image]).is_ok() {
             return Ok(());
         }
-        self.ask(runtime, &["manifest", "inspect", image]).map(drop).map_err(|problem| {
-            let message = format!("the image `{image}` is not here and cannot be reached: {}", problem.message);
-            Problem::file("", message).hint(format!("try `{runtime} pull {image}` on the node"))
-        })
+        self.ask(runtime, &["manifest", "inspect", image])
+            .map(drop)
+            .map_err(|problem| {
+                let message = format!(
+                    "the image `{image}` is not here and cannot be reached: {}",
+                    problem.message
+                );
+                Problem::file("", message).hint(format!("try `{runtime} pull {image}` on the node"))
+            })
     }
 
     /// A model that is a folder must be one. Of others only the hub knows.
@@ -116,8 +122,10 @@ impl Checks<'_> {
         };
         match std::fs::read_dir(path) {
             Ok(_) => Ok(()),
-            Err(error) => Err(Problem::file("", format!("the model's folder `{path}` cannot be read: {error}"))
-                .hint("see whether its file system is mounted on the node")),
+            Err(error) => Err(
+                Problem::file("", format!("the model's folder `{path}` cannot be read: {error}"))
+                    .hint("see whether its file system is mounted on the node"),
+            ),
         }
     }
 
@@ -144,7 +152,12 @@ impl Checks<'_> {
 
     /// There are as many GPUs as the job takes on one node, and nothing is on them. `used` is in MiB.
     fn gpus_are_empty(&self, tool: &str, used: &[u64]) -> Result<(), Problem> {
-        let needed: usize = self.job.environment.get("GPU_COUNT").and_then(|n| n.parse().ok()).unwrap_or(1);
+        let needed: usize = self
+            .job
+            .environment
+            .get("GPU_COUNT")
+            .and_then(|n| n.parse().ok())
+            .unwrap_or(1);
         if used.len() < needed {
             let message = format!("{tool} lists {} GPUs, the job takes {needed}", used.len());
             return Err(Problem::file("", message).hint("a GPU has fallen off the bus, or the row is for other nodes"));
@@ -195,9 +208,17 @@ impl Checks<'_> {
 }
 
 fn garbled(tool: &str, lines: &[String]) -> Problem {
-    let first: String = lines.first().into_iter().flat_map(|line| line.chars()).take(120).collect();
-    Problem::file("", format!("{tool} answers something else than its GPUs' memory: `{first}`"))
-        .hint("drain the node and look at it")
+    let first: String = lines
+        .first()
+        .into_iter()
+        .flat_map(|line| line.chars())
+        .take(120)
+        .collect();
+    Problem::file(
+        "",
+        format!("{tool} answers something else than its GPUs' memory: `{first}`"),
+    )
+    .hint("drain the node and look at it")
 }
 
 /// What `amd-smi metric --mem-usage --json` prints; newer ones wrap the list.
