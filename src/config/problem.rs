@@ -124,7 +124,9 @@ impl Problem {
 impl fmt::Display for Problem {
     /// The message, the place, the offending line with a caret, and the way out, as compilers show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", printable(&self.message))?;
+        // Lines of a log may stand in a message; the bar keeps each from passing for a line of ours.
+        let lines: Vec<String> = self.message.lines().map(printable).collect();
+        write!(f, "error: {}", lines.join("\n  | "))?;
         if let Some(span) = self.span {
             let gutter = span.line.to_string().len();
             let (text, lead) = excerpt(&self.line, span.column);

@@ -20,12 +20,12 @@ fn a_server_that_dies_while_it_loads_is_seen_at_once_with_the_end_of_its_log() {
     assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     for part in [
         "the server exited with code 3",
-        "\n  100\n  ValueError: no such model",
+        "\n  | 100\n  | ValueError: no such model",
         "server.log",
     ] {
         assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
     }
-    assert!(!done.stderr.contains("\n  70\n"), "only the end: {}", done.stderr);
+    assert!(!done.stderr.contains("| 70\n"), "only the end: {}", done.stderr);
     assert!(host.read("server.log").starts_with("1\n2\n"), "the whole log is kept");
 }
 
@@ -51,7 +51,7 @@ fn a_server_that_never_gets_healthy_is_an_engine_failure() {
     let host = Host::with_server("echo loading; sleep 60", SAVES, ", ready-timeout-seconds: 2");
     let done = host.run(&throughput());
     assert_eq!(done.code, Some(72), "{}", done.stderr);
-    for part in ["is not ready after 2 s", "\n  loading"] {
+    for part in ["is not ready after 2 s", "\n  | loading"] {
         assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
     }
 }

@@ -11,7 +11,7 @@ fn leaves(envelope: &Value, files: &[(&str, Value)]) -> (Host, Done) {
     let host = Host::with_script("");
     for (at, (name, content)) in files.iter().enumerate() {
         std::fs::write(host.file(&format!("saved{at}")), content.to_string()).expect("a file");
-        let name = name.replacen('R', "$RESULT_FILENAME", 1);
+        let name = name.replacen('R', "${RESULT_FILENAME}", 1);
         script.push_str(&format!("cp saved{at} \"{name}\"\n"));
     }
     host.script(&script);
@@ -58,13 +58,13 @@ fn a_throughput_job_leaves_its_whole_result() {
         &throughput(),
         &[],
         73,
-        &["_h200-x_0.json` is missing", "found instead: no `*.json` at all"],
+        &["_h200-x_0.json` is missing", "found instead: `envelope.json`"],
     );
     refused(
         &throughput(),
         &[("other.json", json!({}))],
         73,
-        &["is missing", "found instead: `other.json`"],
+        &["is missing", "found instead: `envelope.json`, `other.json`"],
     );
     refused(
         &throughput(),

@@ -68,6 +68,7 @@ struct Report {
     latency: Stats,
     ttft: Option<Stats>,
     itl: Option<Stats>,
+    tpot: Option<Stats>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -108,10 +109,9 @@ impl<'a> Saved<'a> {
         let input = report.n_success * request.isl;
         let input_rate = input as f64 / report.total_duration;
         let mut times = indexmap::IndexMap::new();
-        // Each chunk is a token, so the time between chunks is the time per output token.
         let named = [
             ("ttft", report.ttft),
-            ("tpot", report.itl),
+            ("tpot", report.tpot),
             ("itl", report.itl),
             ("e2el", Some(report.latency)),
         ];
@@ -208,7 +208,7 @@ mod tests {
             r#"{"p50": 0.5, "p75": 0, "p90": 0, "p95": 0, "p99": 0.75, "mean": 0.6, "min": 0, "max": 1, "std": 0}"#;
         let text = format!(
             r#"{{"concurrency": 4, "n_requests": 10, "n_success": 8, "n_error": 2, "total_duration": 2.0,
-            "requests_per_second": 4.0, "tokens_per_second": 50.0, "latency": {stats}, "ttft": {stats}, "itl": null,
+            "requests_per_second": 4.0, "tokens_per_second": 50.0, "latency": {stats}, "ttft": {stats}, "itl": null, "tpot": null,
             "errors": {{"timeout": 2}}}}"#
         );
         let report: Report = serde_json::from_str(&text).expect("a report");

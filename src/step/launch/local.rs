@@ -283,7 +283,7 @@ fn with_tail(mut failure: Failure, log: &Path, tail: &Tail) -> Failure {
         let end = if shown.is_empty() {
             "its log is empty".to_owned()
         } else {
-            format!("the end of its log:\n  {}", shown.join("\n  "))
+            format!("the end of its log:\n{}", shown.join("\n"))
         };
         problem.message.push_str(&format!("; {end}"));
         problem.hint = Some(format!("the whole log is {}", log.display()));
