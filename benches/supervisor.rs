@@ -20,7 +20,8 @@ fn main() {
 /// A child that prints lines like those of a server's log.
 fn child() -> Command {
     let mut command = Command::new("bash");
-    let script = format!("yes 'INFO 11-29 20:55:07 metrics.py:417] Avg prompt throughput: 8192.0 tokens/s' | head -n {LINES}");
+    let script =
+        format!("yes 'INFO 11-29 20:55:07 metrics.py:417] Avg prompt throughput: 8192.0 tokens/s' | head -n {LINES}");
     command.args(["-c", &script]);
     command
 }

@@ -137,6 +137,7 @@ impl Launch {
             deadline: self.deadline_minutes.unwrap_or_else(|| launch::deadline(envelope)),
             preflight: Duration::from_secs(self.preflight_seconds),
         };
+        leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
         announce(&environment)?;
         launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut |line| {
@@ -162,8 +163,18 @@ impl Launch {
             Problems::from(problem.hint("name --runner-name or --envelope, or set RUNNER_NAME"))
         })?;
         let state = leftovers::state_folder(&runner).map_err(Problems::from)?;
-        let chosen = Chosen::new(&self.runners()?, &runner, None).map_err(Problems::from)?;
-        let released = launch::release(chosen.backend(), &runner, &state)?;
+        let chosen = self
+            .runners()
+            .and_then(|runners| Chosen::new(&runners, &runner, None).map_err(Problems::from));
+        let released = match chosen {
+            Ok(chosen) => launch::release(chosen.backend(), &runner, &state)?,
+            // The checkout may be what failed: processes are found without it.
+            Err(problems) => {
+                let released = leftovers::release(&state).map_err(Problems::from)?;
+                released.iter().for_each(|what| eprintln!("released {what}"));
+                return Err(problems.into());
+            }
+        };
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({ "runner": runner, "released": released }));
         }

@@ -86,6 +86,8 @@ pub struct Problem {
     pub hint: Option<String>,
     /// The offending line.
     pub line: String,
+    /// The last lines of a log that says more.
+    pub log: Vec<String>,
 }
 
 impl Problem {
@@ -98,6 +100,7 @@ impl Problem {
             message: message.into(),
             hint: None,
             line: String::new(),
+            log: Vec::new(),
         }
     }
 
@@ -110,7 +113,15 @@ impl Problem {
             message: message.into(),
             hint: None,
             line: source.line(span.line).to_owned(),
+            log: Vec::new(),
         }
+    }
+
+    /// Adds the last lines of a log.
+    #[must_use]
+    pub fn log(mut self, lines: Vec<String>) -> Self {
+        self.log = lines;
+        self
     }
 
     /// Adds the way out.
@@ -124,9 +135,7 @@ impl Problem {
 impl fmt::Display for Problem {
     /// The message, the place, the offending line with a caret, and the way out, as compilers show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Lines of a log may stand in a message; the bar keeps each from passing for a line of ours.
-        let lines: Vec<String> = self.message.lines().map(printable).collect();
-        write!(f, "error: {}", lines.join("\n  | "))?;
+        write!(f, "error: {}", printable(&self.message))?;
         if let Some(span) = self.span {
             let gutter = span.line.to_string().len();
             let (text, lead) = excerpt(&self.line, span.column);
@@ -147,6 +156,9 @@ impl fmt::Display for Problem {
             )?;
         } else if !self.file.is_empty() && !self.message.contains(&self.file) {
             write!(f, "\n --> {}", printable(&self.file))?;
+        }
+        for line in &self.log {
+            write!(f, "\n  | {}", printable(line))?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\n  = help: {}", printable(hint))?;

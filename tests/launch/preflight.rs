@@ -8,7 +8,9 @@ const BUSY: &str = "echo '0, 71234'; for i in 1 2 3 4 5 6 7; do echo \"$i, 12\";
 const IDLE: &str = "for i in 0 1 2 3 4 5 6 7; do echo \"$i, 12\"; done";
 
 fn host(gpus: &str) -> Host {
-    let host = Host::new(&format!("{{ backend: container, runtime: docker, gpus: {gpus} }}"));
+    let host = Host::new(&format!(
+        "{{ backend: container, runtime: docker, gpus: {gpus}, mounts: [{{ host: /nowhere, container: /models }}] }}"
+    ));
     host.script("touch \"$HOST/started\"");
     host.tool(
         "docker",
@@ -100,7 +102,7 @@ fn everything_wrong_with_a_node_is_said_at_once() {
     let done = run(host
         .launch(&throughput(), &[])
         .env("IMAGE_CODE", "1")
-        .env("MODEL_PATH", "/nowhere/model"));
+        .env("MODEL_PATH", "/models/model"));
     assert_eq!(done.code, Some(71), "{}", done.stderr);
     for part in [
         "there is no launch script",

@@ -21,8 +21,8 @@ const WITHHELD: [&str; 10] = [
     "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
     "ACTIONS_ID_TOKEN_REQUEST_URL",
 ];
-/// Parts of the names of variables whose values no log may show.
-const SECRET: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "API_KEY"];
+/// Ends of the names of variables whose values no log may show.
+const SECRET: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"];
 
 /// A command with a job's environment.
 #[must_use]
@@ -86,7 +86,7 @@ pub fn watch(job: &Prepared<'_>, log: &str) -> Watch {
 pub fn secrets() -> Vec<String> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| value != "EMPTY" && SECRET.iter().any(|part| name.to_ascii_uppercase().contains(part)))
+        .filter(|(name, value)| value != "EMPTY" && SECRET.iter().any(|end| name.to_ascii_uppercase().ends_with(end)))
         .map(|(_, value)| value)
         .collect()
 }

@@ -1,6 +1,6 @@
 //! The backend of hosts that run containers, through the command of docker or podman.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
@@ -8,9 +8,9 @@ use super::backend::{Backend, Intent, Prepared};
 use super::leftovers::plain;
 use super::script::Script;
 use super::{LAUNCH_LOG, child};
-use crate::config::clusters::{Container as Settings, Gpus, Runtime};
+use crate::config::clusters::{Container as Settings, Gpus, Mount, Runtime};
 use crate::config::problem::{Problem, Problems};
-use crate::process::{self, Cancellation, Outcome, Watch};
+use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::environment::{by_name, env_file};
 
 /// The label that says whose a container is.
@@ -19,6 +19,8 @@ const LABEL: &str = "sweepctl.runner";
 const ENV_FILE: &str = "container.env";
 /// Variables of the host that a container gets by name, where they are set: what downloads a model.
 const FROM_HOST: [&str; 3] = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"];
+/// The exit code of docker and podman themselves, where no container ran.
+const NO_CONTAINER: i32 = 125;
 /// How long the container command may take to list and remove; a cancelled step has little time.
 const RELEASE_TIME: Duration = Duration::from_secs(3);
 
@@ -106,6 +108,13 @@ impl Container {
         Ok(all)
     }
 
+    /// Where a folder of the container lies on the host; `None` where it is the image's own.
+    #[must_use]
+    pub fn on_host(&self, folder: &Path) -> Option<PathBuf> {
+        let of_mount = |mount: &Mount| Some(Path::new(&mount.host).join(folder.strip_prefix(&mount.container).ok()?));
+        self.settings.mounts.iter().find_map(of_mount)
+    }
+
     /// Asks the container command something, within [`RELEASE_TIME`].
     fn ask(&self, arguments: &[&str]) -> Result<Vec<String>, Problem> {
         let runtime = self.runtime();
@@ -154,6 +163,15 @@ impl Backend for Container {
         let released = self.release(job.runner, job.state);
         let outcome = outcome.map_err(|error| Problem::file("", error.to_string()))?;
         released?;
+        if outcome.stop.is_none() && outcome.ending == Ending::Code(NO_CONTAINER) {
+            let message = format!(
+                "{} could not run the container; its output above says why",
+                self.runtime()
+            );
+            return Err(
+                Problem::file("", message).hint("try the same on the node: `launch --dry-run` prints the command")
+            );
+        }
         Ok(outcome)
     }
 

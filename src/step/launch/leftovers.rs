@@ -21,6 +21,7 @@ use crate::matrix::fingerprint::hex;
 pub const VARIABLE: &str = "SWEEPCTL_LAUNCH_MARK";
 /// The file of the state folder that remembers it.
 const FILE: &str = "mark";
+const STATE_HINT: &str = "set SWEEPCTL_STATE to a folder that outlives the job's steps";
 /// How long processes may take to end once they are asked to.
 const GRACE: Duration = Duration::from_millis(1500);
 /// How long the system may take to end killed ones.
@@ -41,21 +42,29 @@ pub fn plain(runner: &str) -> String {
 }
 
 /// The state folder of a runner: SWEEPCTL_STATE, else `sweepctl` where the user's programs keep their state, and in
-/// it the runner's own. It is made where it is missing, for its user alone.
+/// it the runner's own.
 ///
 /// # Errors
-/// No home, or a folder that cannot be made.
+/// No home.
 pub fn state_folder(runner: &str) -> Result<PathBuf, Problem> {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let own = || variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
     let parent = variable("SWEEPCTL_STATE").or_else(|| Some(own()?.join("sweepctl")));
-    let hint = "set SWEEPCTL_STATE to a folder that outlives the job's steps";
-    let parent = parent.ok_or_else(|| Problem::file("", "there is no state folder: HOME is not set").hint(hint))?;
+    let parent =
+        parent.ok_or_else(|| Problem::file("", "there is no state folder: HOME is not set").hint(STATE_HINT))?;
     let folder = parent.join(plain(runner));
-    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
-    made.and_then(|()| std::path::absolute(&folder)).map_err(|error| {
+    Ok(std::path::absolute(&folder).unwrap_or(folder))
+}
+
+/// Makes a state folder where it is missing, for its user alone.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_state_folder(folder: &Path) -> Result<(), Problem> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| {
         let name = folder.display().to_string();
-        Problem::file(&name, format!("the state folder `{name}` cannot be made: {error}")).hint(hint)
+        Problem::file(&name, format!("the state folder `{name}` cannot be made: {error}")).hint(STATE_HINT)
     })
 }
 

@@ -277,16 +277,12 @@ impl Backend for Local {
 
 /// A failure with the last lines of the server's log.
 fn with_tail(mut failure: Failure, log: &Path, tail: &Tail) -> Failure {
-    let lines = tail.lines();
     if let Some(problem) = failure.problems.0.first_mut() {
-        let shown: Vec<&str> = lines.iter().map(String::as_str).collect();
-        let end = if shown.is_empty() {
-            "its log is empty".to_owned()
-        } else {
-            format!("the end of its log:\n{}", shown.join("\n"))
-        };
-        problem.message.push_str(&format!("; {end}"));
-        problem.hint = Some(format!("the whole log is {}", log.display()));
+        problem.log = tail.lines();
+        problem.hint = Some(match problem.log.as_slice() {
+            [] => format!("its log, {}, is empty", log.display()),
+            _ => format!("above is the end of its log, {}", log.display()),
+        });
     }
     failure
 }

@@ -154,7 +154,12 @@ pub fn launch(
         let hint = "give it more with --deadline-minutes, or see in the logs where it hangs";
         return Err(Failure::new(Kind::Benchmark, problem.hint(hint)));
     }
-    ran?;
+    ran.map_err(|mut failure| {
+        failure
+            .problems
+            .extend(released.as_ref().err().map(|r| r.problems.clone()).unwrap_or_default());
+        failure
+    })?;
     released?;
     outputs::check(&Expected {
         envelope: job.envelope,

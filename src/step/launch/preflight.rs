@@ -1,6 +1,7 @@
 //! Whether a node is fit for a job, before anything is started on it: a bad node says so with its name, and does not
 //! eat the job.
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -92,7 +93,11 @@ impl Checks<'_> {
                 note(self.image(container));
             }
         }
-        note(self.model());
+        let container = match needs {
+            Needs::Container(container, _) => Some(container),
+            _ => None,
+        };
+        note(self.model(container));
         problems
     }
 
@@ -114,19 +119,21 @@ impl Checks<'_> {
             })
     }
 
-    /// A model that is a folder must be one. Of others only the hub knows.
-    fn model(&self) -> Result<(), Problem> {
+    /// A model that is a folder must be one, on the host where a container mounts it. Of others only the hub knows.
+    fn model(&self, container: Option<&Container>) -> Result<(), Problem> {
         let path = match self.job.environment.get("MODEL_PATH") {
-            Some(path) if path.starts_with('/') => path,
+            Some(path) if path.starts_with('/') => Path::new(path),
             _ => return Ok(()),
         };
-        match std::fs::read_dir(path) {
-            Ok(_) => Ok(()),
-            Err(error) => Err(
-                Problem::file("", format!("the model's folder `{path}` cannot be read: {error}"))
-                    .hint("see whether its file system is mounted on the node"),
-            ),
-        }
+        let on_host = match container {
+            Some(container) => container.on_host(path),
+            None => Some(path.to_owned()),
+        };
+        let Some(folder) = on_host else { return Ok(()) };
+        std::fs::read_dir(&folder).map(drop).map_err(|error| {
+            let message = format!("the model's folder `{}` cannot be read: {error}", folder.display());
+            Problem::file("", message).hint("see whether its file system is mounted on the node")
+        })
     }
 
     fn nvidia(&self) -> Result<(), Problem> {
