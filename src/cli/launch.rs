@@ -54,11 +54,11 @@ pub struct Launch {
     /// The runners file
     #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
     runner_config: PathBuf,
-    #[command(flatten)]
-    policy: PolicyArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    policy: PolicyArgs,
 }
 
 fn help() -> String {
