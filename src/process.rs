@@ -31,9 +31,13 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Lines that wait between the child and its readers; a slow reader then slows the child.
 const QUEUE: usize = 1024;
 
-/// Whether this process was told to end, by SIGINT or SIGTERM.
-#[derive(Debug, Clone)]
-pub struct Cancellation(Arc<AtomicUsize>);
+/// Whether this process, or a part of its work, was told to end: by SIGINT or SIGTERM, by a deadline, or by its owner.
+#[derive(Debug, Clone, Default)]
+pub struct Cancellation {
+    flag: Arc<AtomicUsize>,
+    deadline: Option<Instant>,
+    parent: Option<Arc<Cancellation>>,
+}
 
 impl Cancellation {
     /// Takes over SIGINT and SIGTERM for the rest of the process.
@@ -47,20 +51,51 @@ impl Cancellation {
             let value = usize::try_from(number).unwrap_or_default();
             signal_hook::flag::register_usize(number, Arc::clone(&flag), value)?;
         }
-        Ok(Self(flag))
+        Ok(Self {
+            flag,
+            ..Self::default()
+        })
     }
 
     /// One that nothing cancels, for callers that leave the signals alone.
     #[must_use]
     pub fn never() -> Self {
-        Self(Arc::default())
+        Self::default()
     }
 
-    /// The last signal that came.
+    /// One for a part of the work: cancelled with this one, at a deadline, or alone.
+    #[must_use]
+    pub fn part(&self, deadline: Option<Duration>) -> Self {
+        Self {
+            flag: Arc::default(),
+            deadline: deadline.map(|deadline| Instant::now() + deadline),
+            parent: Some(Arc::new(self.clone())),
+        }
+    }
+
+    /// Cancels it.
+    pub fn cancel(&self) {
+        let number = usize::try_from(Signal::SIGTERM as i32).unwrap_or_default();
+        self.flag.store(number, Ordering::SeqCst);
+    }
+
+    /// The last signal that came; SIGTERM stands for a deadline and for [`Self::cancel`].
     #[must_use]
     pub fn signal(&self) -> Option<Signal> {
-        let number = i32::try_from(self.0.load(Ordering::SeqCst)).ok()?;
+        if let Some(signal) = self.parent.as_ref().and_then(|parent| parent.signal()) {
+            return Some(signal);
+        }
+        if self.is_late() {
+            return Some(Signal::SIGTERM);
+        }
+        let number = i32::try_from(self.flag.load(Ordering::SeqCst)).ok()?;
         Signal::try_from(number).ok()
+    }
+
+    /// Whether its own deadline has passed.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|deadline| Instant::now() >= deadline)
     }
 
     /// Sleeps, unless it is cancelled; whether it was not.

@@ -107,3 +107,17 @@ fn a_program_that_is_not_there_is_named() {
         "{error}"
     );
 }
+
+#[test]
+fn a_part_is_cancelled_with_the_whole_and_not_the_other_way_round() {
+    let whole = Cancellation::never();
+    let (part, timed) = (whole.part(None), whole.part(Some(Duration::from_millis(50))));
+    assert!(part.signal().is_none() && timed.signal().is_none());
+    assert!(!timed.sleep(Duration::from_secs(5)), "its deadline wakes it");
+    assert!(timed.is_late() && part.signal().is_none() && whole.signal().is_none());
+    part.cancel();
+    assert!(part.signal().is_some() && whole.signal().is_none());
+    let other = whole.part(None);
+    whole.cancel();
+    assert!(other.signal().is_some() && other.part(None).signal().is_some());
+}

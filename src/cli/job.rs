@@ -84,7 +84,8 @@ impl Env {
 }
 
 /// A line a variable, for people; control characters are shown by their escapes, so that a value stays on its line.
-fn listing(environment: &Environment) -> String {
+#[must_use]
+pub fn listing(environment: &Environment) -> String {
     let width = environment.names().map(str::len).max().unwrap_or(0);
     environment
         .iter()

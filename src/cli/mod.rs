@@ -16,15 +16,18 @@ pub mod generate;
 pub mod init;
 pub mod inputs;
 pub mod job;
+pub mod launch;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
 pub mod render;
 pub mod result;
 pub mod rows;
+pub mod run;
 pub mod schema;
 pub mod shard;
 pub mod sweep;
+pub mod throughput;
 pub mod upload;
 pub mod verdict;
 pub mod workflow;
@@ -35,6 +38,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::config::problem::{Problem, Problems};
 use crate::runner::Level;
+use crate::step::launch::failure::Failure;
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -118,6 +122,9 @@ enum Command {
     /// Size and run an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    Run(run::Run),
+    Launch(Box<launch::Launch>),
+    Throughput(throughput::Throughput),
     Upload(upload::Upload),
     Sweep(sweep::Sweep),
 }
@@ -157,6 +164,9 @@ pub fn main() -> ExitCode {
         Command::Result(result) => result.run(),
         Command::Collect(collect) => collect.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Run(run) => run.run(),
+        Command::Launch(launch) => launch.run(),
+        Command::Throughput(throughput) => throughput.run(),
         Command::Upload(upload) => upload.run(),
         Command::Sweep(sweep) => sweep.run(),
     };
@@ -170,6 +180,11 @@ fn report(error: &anyhow::Error) -> u8 {
     if let Some(usage) = error.downcast_ref::<clap::Error>() {
         let _ = usage.print();
         return USAGE;
+    }
+    if let Some(failure) = error.downcast_ref::<Failure>() {
+        report_problems(&failure.problems);
+        annotate::summarize_rest(&failure.problems.0);
+        return failure.kind.code();
     }
     if let Some(Told(problems)) = error.downcast_ref() {
         report_problems(problems);

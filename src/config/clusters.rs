@@ -96,6 +96,9 @@ pub struct Local {
     pub ready_timeout_seconds: u64,
     /// The throughput client; without one such a cluster runs evals only.
     pub throughput_command: Option<Command>,
+    /// The eval task of rows that name no suite, a file or a name under `configs/evals`; `gsm8k` unless given.
+    #[schemars(length(min = 1))]
+    pub eval_task: Option<String>,
 }
 
 /// A batch job of Slurm.

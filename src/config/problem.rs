@@ -89,6 +89,8 @@ pub struct Problem {
     pub hint: Option<String>,
     /// The offending line.
     pub line: String,
+    /// The last lines of a log that says more.
+    pub log: Vec<String>,
 }
 
 impl Problem {
@@ -101,6 +103,7 @@ impl Problem {
             message: message.into(),
             hint: None,
             line: String::new(),
+            log: Vec::new(),
         }
     }
 
@@ -113,7 +116,15 @@ impl Problem {
             message: message.into(),
             hint: None,
             line: source.line(span.line).to_owned(),
+            log: Vec::new(),
         }
+    }
+
+    /// Adds the last lines of a log.
+    #[must_use]
+    pub fn log(mut self, lines: Vec<String>) -> Self {
+        self.log = lines;
+        self
     }
 
     /// Adds the way out.
@@ -148,6 +159,9 @@ impl fmt::Display for Problem {
             )?;
         } else if !self.file.is_empty() && !self.message.contains(&self.file) {
             write!(f, "\n --> {}", printable(&self.file))?;
+        }
+        for line in &self.log {
+            write!(f, "\n  | {}", printable(line))?;
         }
         if let Some(hint) = &self.hint {
             write!(f, "\n  = help: {}", printable(hint))?;

@@ -1,6 +1,8 @@
 //! What a job runs, one module a step. A step knows one row, and what it finds on disk is not trusted.
 
+pub mod client;
 pub mod collect;
+pub mod desk;
 pub mod environment;
 pub mod eval;
 pub mod launch;

@@ -175,6 +175,23 @@ impl Benchmark {
         })
     }
 
+    /// The share of requests that failed, 0 to 1: `error_rate`, else `failed` of `failed` and `completed`. `None`
+    /// where the benchmark does not say.
+    #[must_use]
+    pub fn error_rate(&self) -> Option<f64> {
+        let number = |name| self.field(name).number().filter(|number| *number >= 0.0);
+        number("error_rate").or_else(|| {
+            let (failed, completed) = (number("failed")?, number("completed")?);
+            (failed + completed > 0.0).then(|| failed / (failed + completed))
+        })
+    }
+
+    /// How many requests completed.
+    #[must_use]
+    pub fn completed(&self) -> Option<u64> {
+        self.field("completed").integer()
+    }
+
     fn field(&self, name: &str) -> &Cell {
         self.fields.get(name).unwrap_or(&Cell::Null)
     }

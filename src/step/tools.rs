@@ -234,9 +234,7 @@ fn step(mut command: Command, installer: &mut Installer<'_>) -> Result<(), Probl
     if outcome.is_success() {
         return Ok(());
     }
-    let shown = last.join("\n  ");
-    Err(
-        Problem::file("", format!("an installation {outcome}: {text}\n  {shown}"))
-            .hint("check that the package index can be reached from here"),
-    )
+    Err(Problem::file("", format!("an installation {outcome}: {text}"))
+        .log(last)
+        .hint("check that the package index can be reached from here"))
 }

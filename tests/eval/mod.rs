@@ -4,5 +4,5 @@ mod context;
 mod run;
 mod server;
 mod stage;
-mod support;
-mod tools;
+pub mod support;
+pub mod tools;

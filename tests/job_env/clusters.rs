@@ -285,12 +285,12 @@ fn the_desks_server_is_the_mock_server() {
         [
             "sweepctl",
             "mock-server",
-            "--port",
-            "0",
-            "--model",
-            "org/Model-8B",
-            "--max-model-len",
-            "9472"
+            "--port=0",
+            "--model=org/Model-8B",
+            "--max-model-len=9472",
+            "--answers=configs/evals/data/gsm8k_smoke.jsonl",
+            "--tokens-per-second=1000",
+            "--latency-ms=20",
         ]
     );
 }
@@ -299,6 +299,7 @@ fn the_desks_server_is_the_mock_server() {
 fn every_placeholder_is_a_variable_of_a_job() {
     let fill = Place {
         runner_name: "x_0".to_owned(),
+        workspace: "/checkout".to_owned(),
         ..Place::default()
     };
     let environments: Vec<Environment> = [single_fixed(), single_agentic()]

@@ -8,8 +8,9 @@ use crate::config::decode::Decoder;
 use crate::config::problem::nearest;
 use crate::config::tree::Node;
 
-/// What an argument may ask for: a job's variable in lower case with `-` for `_`, and the server's port.
-pub const PLACEHOLDERS: [&str; 17] = [
+/// What an argument may ask for: a job's variable in lower case with `-` for `_`, the server's port, and the folder
+/// that results go to.
+pub const PLACEHOLDERS: [&str; 18] = [
     "port",
     "conc",
     "dcp-size",
@@ -27,6 +28,7 @@ pub const PLACEHOLDERS: [&str; 17] = [
     "precision",
     "result-filename",
     "tp",
+    "workspace",
 ];
 
 /// A program and its arguments.
@@ -48,7 +50,10 @@ pub struct NoValue(pub Vec<&'static str>);
 /// The variable whose value a placeholder stands for.
 #[must_use]
 pub fn variable(placeholder: &str) -> String {
-    placeholder.to_ascii_uppercase().replace('-', "_")
+    match placeholder {
+        "workspace" => "INFMAX_WORKSPACE".to_owned(),
+        other => other.to_ascii_uppercase().replace('-', "_"),
+    }
 }
 
 impl Command {

@@ -148,11 +148,13 @@ fn local(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Local> {
         at_most(d, n, name, MAX_SECONDS)
     });
     let throughput_command = f.optional(d, "throughput-command", Command::decode);
+    let eval_task = f.optional(d, "eval-task", Decoder::string);
     Some(Local {
         server_command: server_command?,
         port,
         ready_timeout_seconds: ready.unwrap_or_else(super::ready_timeout),
         throughput_command,
+        eval_task,
     })
 }
 

@@ -54,23 +54,9 @@ impl Environment {
     /// # Errors
     /// Every additional setting that may not become a variable, and every value that no process can be given.
     pub fn new(envelope: &Envelope, place: &Place) -> Result<Self, Problems> {
-        let job = Job {
-            envelope,
-            row: &envelope.row,
-            place,
-        };
-        let mut variables: IndexMap<String, String> = VARIABLES
-            .iter()
-            .filter_map(|(name, value)| Some(((*name).to_owned(), value(&job)?)))
-            .collect();
+        let mut variables = of_row(envelope, place);
         let mut problems = Problems::default();
-        if let Some(roles) = job.roles() {
-            for (side, role) in [("PREFILL", &roles.prefill), ("DECODE", &roles.decode)] {
-                let named = SIDE_VARIABLES
-                    .iter()
-                    .map(|(name, value)| (format!("{side}_{name}"), value(role)));
-                variables.extend(named);
-            }
+        if let Nodes::Multi(roles) = &envelope.row.topology.nodes {
             variables.extend(settings::variables(roles, &mut problems));
         }
         for (name, value) in &variables {
@@ -106,6 +92,29 @@ impl Environment {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }
+}
+
+/// The variables of the tables, without the workers' own settings.
+#[must_use]
+pub fn of_row(envelope: &Envelope, place: &Place) -> IndexMap<String, String> {
+    let job = Job {
+        envelope,
+        row: &envelope.row,
+        place,
+    };
+    let mut variables: IndexMap<String, String> = VARIABLES
+        .iter()
+        .filter_map(|(name, value)| Some(((*name).to_owned(), value(&job)?)))
+        .collect();
+    if let Some(roles) = job.roles() {
+        for (side, role) in [("PREFILL", &roles.prefill), ("DECODE", &roles.decode)] {
+            let named = SIDE_VARIABLES
+                .iter()
+                .map(|(name, value)| (format!("{side}_{name}"), value(role)));
+            variables.extend(named);
+        }
+    }
+    variables
 }
 
 /// Whether a process can be given a variable.

@@ -2,17 +2,19 @@
 
 use std::collections::BTreeMap;
 
+use indexmap::IndexMap;
+
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, nearest};
-use crate::config::types::Role;
 use crate::matrix::envelope::Envelope;
-use crate::matrix::row::{Row, Scenario};
+use crate::matrix::row::Conc;
+use crate::step::environment::{self, Place};
 
 /// A job's variables. A variable of the environment overrides what the envelope says, and stands in for it where
 /// there is no envelope; an empty one counts as unset.
 #[derive(Debug, Clone, Default)]
 pub struct Job {
-    row: BTreeMap<&'static str, String>,
+    row: IndexMap<String, String>,
     env: BTreeMap<String, String>,
     /// The envelope's id; empty without one.
     pub id: String,
@@ -82,60 +84,16 @@ impl Job {
     }
 }
 
-/// The variables that evals read, as a launch sets them.
-fn variables(envelope: &Envelope) -> BTreeMap<&'static str, String> {
-    let row = &envelope.row;
-    let t = &*row.topology;
-    let mut all = BTreeMap::from([
-        ("MODEL", t.model.clone()),
-        ("MODEL_PREFIX", t.model_prefix.clone()),
-        ("FRAMEWORK", t.framework.clone()),
-        ("PRECISION", t.precision.clone()),
-        ("RUNNER_TYPE", t.runner.clone()),
-        ("SPEC_DECODING", t.spec_decoding.as_str().to_owned()),
-        ("RUN_EVAL", row.runs_eval().to_string()),
-        ("EVAL_ONLY", row.eval.eval_only.to_string()),
-        ("IS_AGENTIC", matches!(t.scenario, Scenario::Agentic(_)).to_string()),
-        ("IS_MULTINODE", matches!(t.nodes, Nodes::Multi(_)).to_string()),
-        ("EVAL_CONC", eval_conc(row)),
-        ("EVAL_LIMIT", envelope.overrides.eval_limit.clone().unwrap_or_default()),
-        ("RECIPE_FINGERPRINT", row.recipe_fingerprint.clone().unwrap_or_default()),
-    ]);
-    if let Some(evaluator) = &row.eval.evaluator {
-        all.insert("EVAL_FRAMEWORK", evaluator.framework.clone());
-        all.insert("EVAL_SUITE", evaluator.suite.clone());
-    }
-    if let Some(seq) = row.seq() {
-        all.insert("ISL", seq.isl.to_string());
-        all.insert("OSL", seq.osl.to_string());
-        all.insert("MAX_MODEL_LEN", seq.max_model_len().to_string());
-    }
-    match &t.nodes {
-        Nodes::Single(p) => {
-            all.insert("TP", p.tp.to_string());
-            all.insert("PP_SIZE", p.pp.to_string());
-            all.insert("DCP_SIZE", p.dcp_size.to_string());
-            all.insert("PCP_SIZE", p.pcp_size.to_string());
-            all.insert("EP_SIZE", p.ep.unwrap_or(1).to_string());
-            all.insert("DP_ATTENTION", p.dp_attn.unwrap_or(false).to_string());
-        }
-        Nodes::Multi(roles) => {
-            all.extend(side(&PREFILL, &roles.prefill));
-            all.extend(side(&DECODE, &roles.decode));
-        }
+/// What an envelope's variables are where no launch has set them. The served model's name is
+/// left out: MODEL of the environment comes before it.
+fn variables(envelope: &Envelope) -> IndexMap<String, String> {
+    let mut all = environment::of_row(envelope, &Place::default());
+    all.shift_remove("MODEL_NAME");
+    // A launch leaves the concurrency of one node's eval open; it is the row's.
+    if let (Nodes::Single(_), Conc::Point(point)) = (&envelope.row.topology.nodes, &envelope.row.conc) {
+        all.insert("EVAL_CONC".to_owned(), point.to_string());
     }
     all
-}
-
-/// The concurrencies of a row's eval, separated by spaces; empty where the row leaves it open.
-fn eval_conc(row: &Row) -> String {
-    let single = matches!(row.topology.nodes, Nodes::Single(_));
-    let points: Vec<u64> = match row.eval.eval_conc {
-        _ if single || row.eval.eval_all_concs => row.conc.points().to_vec(),
-        Some(conc) => vec![conc],
-        None => Vec::new(),
-    };
-    points.iter().map(u64::to_string).collect::<Vec<_>>().join(" ")
 }
 
 /// The variables of one side of a multi-node deployment.
@@ -173,15 +131,3 @@ pub(super) const DECODE: Side = Side {
     dp_attention: "DECODE_DP_ATTENTION",
     dp_attn: "DECODE_DP_ATTN",
 };
-
-fn side(names: &Side, role: &Role) -> [(&'static str, String); 7] {
-    [
-        (names.workers, role.num_worker.to_string()),
-        (names.tp, role.tp.to_string()),
-        (names.pp, role.pp.to_string()),
-        (names.dcp, role.dcp_size.to_string()),
-        (names.pcp, role.pcp_size.to_string()),
-        (names.ep, role.ep.to_string()),
-        (names.dp_attention, role.dp_attn.to_string()),
-    ]
-}

@@ -8,6 +8,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::process::{Cancellation, Outcome};
 use crate::step::environment::Environment;
+use crate::step::launch::failure::{Failure, Kind};
 
 /// A job on its runner, ready to be launched.
 pub struct Prepared<'a> {
@@ -48,6 +49,17 @@ pub trait Backend {
     /// # Errors
     /// A job that could not be started, or was lost; a job that failed is an [`Outcome`].
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem>;
+
+    /// [`Backend::run`], with its failures told apart.
+    ///
+    /// # Errors
+    /// A job that did not succeed, and why.
+    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+        match self.run(job, cancel, show) {
+            Ok(outcome) => Failure::check(&outcome, Kind::Benchmark, "the job"),
+            Err(problem) => Err(Failure::new(Kind::Infrastructure, problem)),
+        }
+    }
 
     /// Releases what an earlier launch of this runner left running, also when that launch was killed. Says what it
     /// released.

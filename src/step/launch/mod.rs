@@ -1,5 +1,297 @@
 //! Launch: an envelope becomes a running server and a measured result, on the backend of the runner's cluster.
 
 pub mod backend;
+pub mod child;
+pub mod container;
+pub mod failure;
+pub mod leftovers;
+pub mod local;
+pub mod outputs;
+pub mod preflight;
+pub mod script;
 pub mod slurm;
 pub mod srt;
+
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use self::backend::{Backend, Prepared};
+use self::container::Container;
+use self::failure::{Failure, Kind};
+use self::local::Local;
+use self::outputs::Expected;
+use self::preflight::Needs;
+use self::script::Script;
+use self::slurm::SlurmBackend;
+use self::srt::SrtBackend;
+use crate::config::clusters;
+use crate::config::policy::EvalContext;
+use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::runners::Runners;
+use crate::matrix::envelope::Envelope;
+use crate::process::Cancellation;
+use crate::step::environment::eval_max_model_len;
+use crate::step::eval::context;
+use crate::step::eval::framework;
+use crate::step::eval::job::Job;
+use crate::step::eval::task::{self, Task};
+use crate::step::stage::shown;
+use crate::step::sweep;
+
+/// The log of a script, a container or a client, in the workspace; server logs are always kept, and it is one.
+pub const LAUNCH_LOG: &str = "launch.log";
+/// The log of a server that the launch starts itself.
+pub const SERVER_LOG: &str = "server.log";
+/// What of its time a job keeps for its uploads.
+const FOR_UPLOADS: Duration = Duration::from_secs(5 * 60);
+
+/// The backend of a runner.
+pub enum Chosen {
+    /// A launch script.
+    Script(Script),
+    /// A server on this host.
+    Local(Local),
+    /// A container.
+    Container(Container, clusters::Gpus),
+    /// A job of Slurm.
+    Slurm(SlurmBackend),
+    /// A recipe of srt-slurm.
+    Srt(SrtBackend),
+}
+
+impl Chosen {
+    /// The backend of the runner's cluster; `label` is the job's, and `task` the eval task that the job was given, where
+    /// it was.
+    ///
+    /// # Errors
+    /// A runner without a cluster, and settings that do not fit it.
+    pub fn new(runners: &Runners, label: &str, runner: &str, task: Option<String>) -> Result<Self, Problem> {
+        let Some((_, cluster)) = runners.cluster(runner) else {
+            let fleets = runners.clusters.values().flat_map(|cluster| &cluster.fleets);
+            let known: Vec<&str> = fleets.map(String::as_str).collect();
+            let message = format!("no cluster starts jobs on the runner `{runner}`");
+            let hint = format!(
+                "add one to `clusters` in configs/runners.yaml; {}",
+                nearest(runner, known)
+            );
+            return Err(Problem::file("", message).hint(hint));
+        };
+        match &cluster.backend {
+            clusters::Backend::Script(settings) => Script::new(settings.path.as_deref(), runner).map(Self::Script),
+            clusters::Backend::Local(settings) => Ok(Self::Local(Local::new(settings, task))),
+            clusters::Backend::Container(settings) => {
+                Ok(Self::Container(Container::new(settings, runner)?, settings.gpus))
+            }
+            clusters::Backend::Slurm(settings) => Ok(Self::Slurm(SlurmBackend {
+                settings: settings.clone(),
+                gpus_per_node: slurm::gpus_per_node(runners, label, runner),
+                secrets: child::secrets(),
+            })),
+            clusters::Backend::Srt(settings) => Ok(Self::Srt(SrtBackend {
+                settings: settings.clone(),
+                gpus_per_node: slurm::gpus_per_node(runners, label, runner),
+                secrets: child::secrets(),
+            })),
+        }
+    }
+
+    /// The backend.
+    #[must_use]
+    pub fn backend(&self) -> &dyn Backend {
+        match self {
+            Self::Script(script) => script,
+            Self::Local(local) => local,
+            Self::Container(container, _) => container,
+            Self::Slurm(slurm) => slurm,
+            Self::Srt(srt) => srt,
+        }
+    }
+
+    /// What its node must have.
+    #[must_use]
+    pub fn needs(&self) -> Needs<'_> {
+        match self {
+            Self::Script(script) => Needs::Script(script),
+            Self::Local(local) => Needs::Local(local),
+            Self::Container(container, gpus) => Needs::Container(container, *gpus),
+            Self::Slurm(_) | Self::Srt(_) => Needs::Slurm,
+        }
+    }
+}
+
+/// How long a launch may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// The job.
+    pub deadline: Duration,
+    /// The checks of the node.
+    pub preflight: Duration,
+}
+
+/// The deadline of a job's launch: what its `timeout-minutes` leave after its uploads, at least half.
+#[must_use]
+pub fn deadline(envelope: &Envelope) -> Duration {
+    let whole = Duration::from_secs(envelope.timeout_minutes.saturating_mul(60));
+    whole.saturating_sub(FOR_UPLOADS).max(whole / 2)
+}
+
+/// Launches a job: clears what earlier ones left, checks the node, runs the job, and checks what it left.
+///
+/// # Errors
+/// What failed, and why. Everything that was started is ended.
+pub fn launch(
+    chosen: &Chosen,
+    job: &Prepared<'_>,
+    tasks: Vec<String>,
+    limits: Limits,
+    cancel: &Cancellation,
+    show: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
+    // A log over the user's size limit is then an error of writing it, as on a full disk, and no death.
+    let survived = Arc::default();
+    let _ = signal_hook::flag::register(nix::sys::signal::Signal::SIGXFSZ as i32, survived);
+    let _lock = lock(job.state).map_err(infrastructure)?;
+    clear(chosen.backend(), job, show)?;
+    preflight::check(chosen.needs(), job, limits.preflight, cancel)?;
+    leftovers::mark(job.state).map_err(|error| {
+        let name = job.state.display().to_string();
+        infrastructure(Problem::file(
+            &name,
+            format!("the state folder cannot be written: {error}"),
+        ))
+    })?;
+    let started = SystemTime::now();
+    let limited = cancel.part(Some(limits.deadline));
+    let ran = chosen.backend().attempt(job, &limited, show);
+    let released = leftovers::release(job.state).map_err(infrastructure);
+    if limited.is_late() && cancel.signal().is_none() && ran.is_err() {
+        let minutes = limits.deadline.as_secs_f64() / 60.0;
+        let problem = Problem::file("", format!("the job was ended at its deadline of {minutes:.1} minutes"));
+        let hint = "give it more with --deadline-minutes, or see in the logs where it hangs";
+        return Err(Failure::new(Kind::Benchmark, problem.hint(hint)));
+    }
+    ran.map_err(|mut failure| {
+        failure
+            .problems
+            .extend(released.as_ref().err().map(|r| r.problems.clone()).unwrap_or_default());
+        failure
+    })?;
+    released?;
+    outputs::check(&Expected {
+        envelope: job.envelope,
+        result: job.environment.get("RESULT_FILENAME").unwrap_or_default(),
+        workspace: job.workspace,
+        eval_folders: eval_folders(job.workspace),
+        tasks,
+        started,
+    })
+}
+
+fn infrastructure(problem: Problem) -> Failure {
+    Failure::new(Kind::Infrastructure, problem)
+}
+
+/// Ends and removes what earlier launches of this runner left.
+fn clear(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    for released in release(backend, job.runner, job.state).map_err(|p| Failure::new(Kind::Infrastructure, p))? {
+        show(&format!("launch: released {released} of an earlier job"));
+    }
+    let swept = sweep::sweep(job.workspace);
+    for path in &swept.removed {
+        show(&format!("launch: removed {} of an earlier job", shown(path)));
+    }
+    let problems = swept.problems.into_result();
+    problems.map_err(|problems| Failure::new(Kind::Infrastructure, problems))
+}
+
+/// Releases what a runner's earlier launch left, also one that was killed. Says what it released.
+///
+/// # Errors
+/// Everything that is still there.
+pub fn release(backend: &dyn Backend, runner: &str, state: &Path) -> Result<Vec<String>, Problems> {
+    let mut released = Vec::new();
+    let mut problems = Problems::default();
+    // Processes last: what a scheduler or a container command started is theirs to end.
+    for result in [backend.release(runner, state), leftovers::release(state)] {
+        match result {
+            Ok(names) => released.extend(names),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems.into_result().map(|()| released)
+}
+
+/// Keeps a second launch of the same runner away: each would take the other's processes for leftovers.
+fn lock(state: &Path) -> Result<File, Problem> {
+    let path = state.join("lock");
+    let name = path.display().to_string();
+    let failed = |error: std::io::Error| Problem::file(&name, format!("the state folder cannot be locked: {error}"));
+    let file = File::create(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::Error(error)) => Err(failed(error)),
+        Err(TryLockError::WouldBlock) => Err(Problem::file(&name, "another launch of this runner still runs")
+            .hint("wait for it, or give this one another --runner-name")),
+    }
+}
+
+/// The context of an eval-only job with fixed sequences on one node, in tokens; `None` for all other jobs. Warnings go
+/// to `warn`.
+///
+/// # Errors
+/// Variables that are no numbers.
+pub fn eval_context(
+    envelope: &Envelope,
+    policy: EvalContext,
+    warn: &mut dyn FnMut(&Problem),
+) -> Result<Option<u64>, Problems> {
+    if eval_max_model_len(&envelope.row).is_none() {
+        return Ok(None);
+    }
+    let context = context::of(&Job::here(Some(envelope)), policy)?;
+    context.warnings.iter().for_each(warn);
+    Ok(Some(context.context))
+}
+
+/// The eval task that a job was given beside its row: EVAL_TASKS, else, where the row names no suite, its cluster's.
+#[must_use]
+pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Option<String> {
+    let variable = std::env::var("EVAL_TASKS").ok().filter(|task| !task.trim().is_empty());
+    let suite = envelope
+        .row
+        .eval
+        .evaluator
+        .as_ref()
+        .is_some_and(|e| !e.suite.is_empty());
+    let of_cluster = || match runners.cluster(runner).map(|(_, cluster)| &cluster.backend) {
+        Some(clusters::Backend::Local(settings)) if !suite => settings.eval_task.clone(),
+        _ => None,
+    };
+    variable.or_else(of_cluster)
+}
+
+/// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.
+#[must_use]
+pub fn task_names(envelope: &Envelope, given: Option<&str>) -> Vec<String> {
+    let evaluator = envelope.row.eval.evaluator.as_ref();
+    if evaluator.is_some_and(|e| !framework::KNOWN.contains(&e.framework.as_str())) {
+        return Vec::new();
+    }
+    let suite = evaluator.map(|e| e.suite.as_str()).filter(|suite| !suite.is_empty());
+    let asked = given.or(suite).unwrap_or(task::DEFAULT);
+    let found = Task::find(asked, &[PathBuf::from(".")]);
+    vec![found.map_or_else(|_| asked.to_owned(), |task| task.name)]
+}
+
+/// Where the eval results of a job may lie besides its workspace.
+fn eval_folders(workspace: &Path) -> Vec<PathBuf> {
+    let jobs = std::fs::read_dir("/run_logs").into_iter().flatten().flatten();
+    let mut folders: Vec<PathBuf> = jobs
+        .filter(|entry| entry.file_name().to_string_lossy().starts_with("slurm_job-"))
+        .map(|entry| entry.path().join("eval_results"))
+        .collect();
+    folders.extend([workspace.join("eval_results"), PathBuf::from("/logs/eval_results")]);
+    folders
+}

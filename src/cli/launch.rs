@@ -1,0 +1,230 @@
+//! `sweepctl launch`: a job on its runner, from its envelope to a checked result.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::inputs::PolicyArgs;
+use super::{envelope_file, job, output};
+use crate::config::problem::{Problem, Problems};
+use crate::config::runners::Runners;
+use crate::config::source::Source;
+use crate::matrix::envelope::Envelope;
+use crate::process::Cancellation;
+use crate::runner::{self, Level, RunnerFile};
+use crate::step::environment::Environment;
+use crate::step::launch::backend::{Intent, Prepared};
+use crate::step::launch::failure::EXIT_CODES;
+use crate::step::launch::{self, Chosen, Limits, leftovers, preflight};
+
+/// Launch a job on its runner, and check what it leaves
+///
+/// The runner's cluster in configs/runners.yaml names the backend. What earlier jobs of this runner left is cleared
+/// first, then the node is checked, then the job runs; its output is shown line by line and kept in the workspace, and
+/// everything that it started is ended with it. RESULT_FILENAME is written to the job's environment before anything
+/// starts.
+#[derive(Debug, Args)]
+#[command(after_help = help())]
+pub struct Launch {
+    /// The job's envelope, one element of a matrix; - reads standard input
+    #[arg(long, value_name = "FILE", required_unless_present = "release")]
+    envelope: Option<PathBuf>,
+    /// The runner that took the job [default: RUNNER_NAME, else the envelope's runs-on]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    runner_name: Option<String>,
+    /// The checkout, where results are left
+    #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
+    workspace: PathBuf,
+    /// Release what this runner's earlier launch left, also one that was killed, and nothing else
+    #[arg(long, conflicts_with_all = ["dry_run", "deadline_minutes"])]
+    release: bool,
+    /// Print the environment, the commands and the files, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Minutes that the job may take [default: its timeout-minutes less 5, at least half]
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    deadline_minutes: Option<Duration>,
+    /// Seconds that the checks of the node may take
+    #[arg(long, value_name = "N", default_value_t = preflight::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
+    preflight_seconds: u64,
+    /// The runners file
+    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
+    runner_config: PathBuf,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    policy: PolicyArgs,
+}
+
+fn help() -> String {
+    let codes: Vec<String> = EXIT_CODES
+        .iter()
+        .map(|(_, code, meaning)| format!("  {code}   {meaning}"))
+        .collect();
+    format!(
+        "\
+Exit codes:
+  0    done: the job left what it should
+  1    refused: the envelope, the runners file or the policy
+  2    wrong usage
+{}
+  130  ended by SIGINT; 143 by SIGTERM
+
+Examples:
+  sweepctl launch --envelope envelope.json --dry-run     what would run, on any machine
+  exec sweepctl launch --envelope envelope.json          in a step
+  sweepctl launch --release --envelope envelope.json     in a cleanup step with `if: always()`",
+        codes.join("\n")
+    )
+}
+
+/// Minutes above 0, with a fraction if need be.
+fn minutes(text: &str) -> Result<Duration, String> {
+    /// A week.
+    const MOST: f64 = 7.0 * 24.0 * 60.0;
+    match text.parse::<f64>() {
+        Ok(minutes) if minutes > 0.0 && minutes <= MOST => Ok(Duration::from_secs_f64(minutes * 60.0)),
+        _ => Err(format!("a number above 0 and at most {MOST}")),
+    }
+}
+
+/// What `--dry-run` prints.
+#[derive(Serialize)]
+struct Planned<'a> {
+    runner: &'a str,
+    #[serde(flatten)]
+    intent: Intent,
+    environment: IndexMap<&'a str, &'a str>,
+}
+
+impl Launch {
+    /// Launches, releases, or says what would be done.
+    ///
+    /// # Errors
+    /// Inputs that are refused, and a launch that failed, whose kind is the exit code.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let envelope = self.envelope.as_deref().map(envelope_file::read).transpose()?;
+        let Some(envelope) = envelope.as_ref().filter(|_| !self.release) else {
+            return self.release(envelope.as_ref());
+        };
+        let runners = self.runners()?;
+        let workspace = std::path::absolute(&self.workspace)?;
+        let mut place = job::place(envelope, self.runner_name.as_deref())?;
+        place.workspace = workspace.display().to_string();
+        let policy = self.policy.load()?;
+        place.eval_max_model_len = launch::eval_context(envelope, policy.eval_context, &mut warn)?;
+        let environment = Environment::new(envelope, &place)?;
+        let task = launch::given_task(envelope, &runners, &place.runner_name);
+        let tasks = launch::task_names(envelope, task.as_deref());
+        let chosen =
+            Chosen::new(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
+        let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
+        let prepared = Prepared {
+            envelope,
+            environment: &environment,
+            runner: &place.runner_name,
+            workspace: &workspace,
+            state: &state,
+        };
+        if self.dry_run {
+            return self.print(&chosen, &prepared);
+        }
+        let limits = Limits {
+            deadline: self.deadline_minutes.unwrap_or_else(|| launch::deadline(envelope)),
+            preflight: Duration::from_secs(self.preflight_seconds),
+        };
+        leftovers::make_state_folder(&state).map_err(Problems::from)?;
+        let cancel = Cancellation::install()?;
+        announce(&environment)?;
+        launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut |line| {
+            eprintln!("{line}")
+        })?;
+        let result = environment.get("RESULT_FILENAME").unwrap_or_default();
+        if output::wants_json(self.json) {
+            return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));
+        }
+        output::text(&format!("done: {} in {}\n", envelope.name, workspace.display()))
+    }
+
+    fn runners(&self) -> Result<Runners, Problems> {
+        Runners::load(&Arc::new(Source::read(&self.runner_config)?))
+    }
+
+    fn release(&self, envelope: Option<&Envelope>) -> anyhow::Result<()> {
+        let own = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
+        let named = self.runner_name.clone().or(own);
+        let runner = named.or_else(|| envelope.map(|envelope| envelope.runs_on.clone()));
+        let runner = runner.ok_or_else(|| {
+            let problem = Problem::file("", "it is not known whose leftovers are meant");
+            Problems::from(problem.hint("name --runner-name or --envelope, or set RUNNER_NAME"))
+        })?;
+        let state = leftovers::state_folder(&runner).map_err(Problems::from)?;
+        let chosen = self
+            .runners()
+            .and_then(|runners| Chosen::new(&runners, &runner, &runner, None).map_err(Problems::from));
+        let released = match chosen {
+            Ok(chosen) => launch::release(chosen.backend(), &runner, &state)?,
+            // The checkout may be what failed: processes are found without it.
+            Err(problems) => {
+                let released = leftovers::release(&state).map_err(Problems::from)?;
+                released.iter().for_each(|what| eprintln!("released {what}"));
+                return Err(problems.into());
+            }
+        };
+        if output::wants_json(self.json) {
+            return output::json(&serde_json::json!({ "runner": runner, "released": released }));
+        }
+        let mut text: String = released.iter().map(|what| format!("released {what}\n")).collect();
+        if text.is_empty() {
+            text = format!("{runner} left nothing behind\n");
+        }
+        output::text(&text)
+    }
+
+    fn print(&self, chosen: &Chosen, job: &Prepared<'_>) -> anyhow::Result<()> {
+        let planned = Planned {
+            runner: job.runner,
+            intent: chosen.backend().intend(job)?,
+            environment: job.environment.iter().collect(),
+        };
+        if output::wants_json(self.json) {
+            return output::json(&planned);
+        }
+        let mut text = format!("{} on {}\n\n", planned.intent.backend, planned.runner);
+        for command in &planned.intent.commands {
+            text.push_str(&format!("runs {}\n", serde_json::to_string(command)?));
+        }
+        for (path, content) in &planned.intent.files {
+            text.push_str(&format!("\nwrites {}\n{}\n", path.display(), indented(content)));
+        }
+        text.push_str(&format!("\nwith\n{}", indented(&job::listing(job.environment))));
+        output::text(&text)
+    }
+}
+
+fn indented(text: &str) -> String {
+    text.lines().map(|line| format!("  {line}\n")).collect()
+}
+
+/// Writes RESULT_FILENAME to the job's environment: uploads then have it, whatever becomes of this step.
+fn announce(environment: &Environment) -> std::io::Result<()> {
+    if RunnerFile::Env.path().is_none() {
+        return Ok(());
+    }
+    let name = "RESULT_FILENAME";
+    let value = environment.get(name).unwrap_or_default();
+    runner::append(RunnerFile::Env, &[(name.to_owned(), value.to_owned())])
+}
+
+fn warn(problem: &Problem) {
+    if runner::on_actions() {
+        runner::annotate(Level::Warning, "launch", &problem.message, None);
+    } else {
+        anstream::eprintln!("warning: {}", problem.message);
+    }
+}

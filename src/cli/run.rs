@@ -1,0 +1,212 @@
+//! `sweepctl run`: a plan's jobs on this machine, from the launch to the collected table.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+use super::output;
+use crate::config::problem::{Problem, Problems};
+use crate::config::runners::Runners;
+use crate::config::source::Source;
+use crate::plan_files;
+use crate::process::Cancellation;
+use crate::step::desk::{self, Chosen, Desk, Finished, Verdict};
+
+const HELP: &str = "\
+Each job runs through the commands that a workflow's steps call: launch, result process, upload, eval validate. Then \
+everything is collected. Jobs run where their runner's cluster is `local`; others are refused by name.
+
+DIR holds plan.json, artifacts/ as a download of all artifacts lays them, jobs/<id>/ with each job's workspace and log, \
+and the collected agg_bmk.json and agg_eval_all.json. The same command once more goes on where it was interrupted: \
+finished jobs are not repeated, those that failed to be measured are.
+
+Exit codes: 0 every job is done; 1 a job failed, a gate failed, or the run was interrupted: the table says which; 2 \
+wrong usage.
+
+Example:
+  sweepctl run --latest --only 'smoke*' --out target/first-run";
+
+/// Run a plan's jobs on this machine, and collect what they leave
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct Run {
+    /// The plan: a folder that `plan --emit` wrote, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR", required_unless_present = "latest")]
+    plan: Option<PathBuf>,
+    /// Plan the newest commit that added changelog entries
+    #[arg(long, conflicts_with = "plan")]
+    latest: bool,
+    /// Only jobs whose name, experiment, model prefix or id is like this; `*` and `?`
+    #[arg(long, value_name = "GLOB")]
+    only: Option<String>,
+    /// Jobs at a time
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: u16,
+    /// The folder for everything; one of an interrupted run goes on
+    #[arg(long, value_name = "DIR")]
+    out: PathBuf,
+    /// The runners file
+    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
+    runner_config: PathBuf,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is printed as JSON.
+#[derive(Serialize)]
+struct Printed<'a> {
+    passed: bool,
+    jobs: &'a [Finished],
+    results: Option<PathBuf>,
+    evals: Option<PathBuf>,
+}
+
+impl Run {
+    /// Runs, collects, and says what became of each job.
+    ///
+    /// # Errors
+    /// A plan that cannot be read or run here, and every job that is not done.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let cancel = Cancellation::install()?;
+        let desk = Desk {
+            out: std::path::absolute(&self.out)?,
+            program: std::env::current_exe()?,
+            runner_config: self.runner_config.clone(),
+            jobs: self.jobs.into(),
+        };
+        let source = Source::read(&self.runner_config).map_err(Problems::from)?;
+        let runners = Runners::load(&Arc::new(source))?;
+        let envelopes = match &self.plan {
+            Some(plan) => plan_files::envelopes(plan).map_err(Problems::from)?,
+            None => latest(&desk)?,
+        };
+        let chosen = desk::choose(envelopes, self.only.as_deref(), &runners)?;
+        let _lock = desk.claim(&chosen).map_err(Problems::from)?;
+        let progress = Progress::new();
+        let finished = desk.run(&chosen, &cancel, &|line| progress.line(line));
+        progress.finish();
+        if let Some(signal) = cancel.signal() {
+            let message = format!("ended by {signal} after {} of {} jobs", finished.len(), chosen.len());
+            let problem = Problem::file("", message).hint("the same command goes on where this one ended");
+            return Err(Problems::from(problem).into());
+        }
+        self.conclude(&desk, &chosen, &finished)
+    }
+
+    fn conclude(&self, desk: &Desk, chosen: &[Chosen], finished: &[Finished]) -> anyhow::Result<()> {
+        let json = output::wants_json(self.json);
+        let has = |is: &dyn Fn(&Chosen) -> bool| chosen.iter().any(is);
+        let results = has(&|job| !job.envelope.row.eval.eval_only);
+        let evals = has(&|job| job.envelope.row.runs_eval());
+        let mut problems = Problems::default();
+        for (what, wanted) in [("results", results), ("evals", evals)] {
+            if wanted && !collect(desk, what, json)? {
+                problems.push(Problem::file("", format!("the {what} could not be collected")));
+            }
+        }
+        let bad = finished.iter().filter(|job| job.verdict != Verdict::Done);
+        problems.extend(Problems(bad.map(open_job).collect()));
+        if json {
+            let file = |name: &str| Some(desk.out.join(name)).filter(|path| path.exists());
+            output::json(&Printed {
+                passed: problems.0.is_empty(),
+                jobs: finished,
+                results: file("agg_bmk.json"),
+                evals: file("agg_eval_all.json"),
+            })?;
+        } else {
+            output::text(&format!("\n{}", table(finished)))?;
+        }
+        Ok(problems.into_result()?)
+    }
+}
+
+fn open_job(job: &Finished) -> Problem {
+    let message = format!("{} ({}): {}: {}", job.name, job.id, job.verdict.as_str(), job.reason);
+    Problem::file("", message).hint(format!("see jobs/{}/job.log and its workspace", job.id))
+}
+
+fn table(finished: &[Finished]) -> String {
+    let rows: Vec<Vec<String>> = finished
+        .iter()
+        .map(|job| {
+            let seconds = format!("{:.0}", job.seconds);
+            vec![
+                job.name.clone(),
+                job.id.clone(),
+                job.verdict.as_str().to_owned(),
+                seconds,
+            ]
+        })
+        .collect();
+    output::table(&["job", "id", "state", "seconds"], &rows)
+}
+
+/// The envelopes of the newest plan. An interrupted run keeps the plan that it started with.
+fn latest(desk: &Desk) -> anyhow::Result<Vec<crate::matrix::envelope::Envelope>> {
+    let folder = desk.out.join("plan");
+    if !folder.join(plan_files::INDEX).exists() {
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).with_context(|| format!("`{}` cannot be removed", folder.display()))?;
+        }
+        let mut command = Command::new(&desk.program);
+        command.args(["plan", "--latest", "--emit"]).arg(&folder);
+        // The index is written last. Standard output is this command's own.
+        let status = command.stdout(Stdio::null()).status()?;
+        if !status.success() {
+            return Err(Problems::from(Problem::file("", "the newest changelog entries cannot be planned")).into());
+        }
+    }
+    Ok(plan_files::envelopes(&folder).map_err(Problems::from)?)
+}
+
+/// Collects one kind, with its table on standard output where tables are wanted; whether it could be.
+fn collect(desk: &Desk, what: &str, quiet: bool) -> anyhow::Result<bool> {
+    let mut command = Command::new(&desk.program);
+    command.args(["collect", what]).arg(Path::new(&desk.artifacts()));
+    command.arg("--plan").arg(desk.plan()).arg("--out").arg(&desk.out);
+    if quiet {
+        command.stdout(Stdio::null());
+    }
+    Ok(command.status()?.success())
+}
+
+/// A line for each step, above a bar where standard error is a terminal.
+struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    fn new() -> Self {
+        let bar = std::io::stderr().is_terminal().then(|| {
+            let bar = ProgressBar::new_spinner();
+            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+            bar.enable_steady_tick(Duration::from_millis(250));
+            bar
+        });
+        Self(bar)
+    }
+
+    fn line(&self, line: &str) {
+        match &self.0 {
+            Some(bar) => {
+                bar.suspend(|| eprintln!("{line}"));
+                bar.set_message(line.to_owned());
+            }
+            None => eprintln!("{line}"),
+        }
+    }
+
+    fn finish(&self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}

@@ -1,0 +1,313 @@
+//! One job of a desk: launch, result, uploads, gate.
+
+use std::collections::VecDeque;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Chosen, Desk, artifacts_of};
+use crate::matrix::names::{self, ArtifactKind};
+use crate::process::{self, Cancellation, Ending, Outcome, Watch};
+use crate::step::launch::failure::Kind;
+use crate::step::results::file;
+
+/// The marker of a finished job.
+const DONE: &str = "done.json";
+/// The exit code of a command that refused, as the gate does.
+const REFUSED: i32 = 1;
+/// How long a cancelled launch may take: it releases what it started by itself.
+const GRACE: Duration = Duration::from_secs(7);
+/// How much of a reason is kept, in characters.
+const REASON: usize = 600;
+/// Lines of a step's output that its reason is looked for in.
+const TAIL: usize = 80;
+/// What a workflow sets and a job at a desk must not see: it would write into another job's files, or pass for one.
+const OF_A_RUN: [&str; 11] = [
+    "GITHUB_ACTIONS",
+    "GITHUB_ENV",
+    "GITHUB_OUTPUT",
+    "GITHUB_STEP_SUMMARY",
+    "GITHUB_WORKSPACE",
+    "GITHUB_RUN_ID",
+    "GITHUB_RUN_ATTEMPT",
+    "RUNNER_NAME",
+    "RUNNER_TEMP",
+    "RESULT_FILENAME",
+    "MODEL_PREFIX",
+];
+
+/// What became of a job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Verdict {
+    /// Measured, and its scores clear their thresholds.
+    Done,
+    /// Measured, and its scores do not.
+    GateFailed,
+    /// Not measured.
+    Failed,
+}
+
+impl Verdict {
+    /// The text form.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::GateFailed => "gate failed",
+            Self::Failed => "failed",
+        }
+    }
+}
+
+/// A job's end.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// What became of it.
+    pub verdict: Verdict,
+    /// Why, where it is not done.
+    pub reason: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+}
+
+/// A job with its folders.
+pub(super) struct Job<'a> {
+    desk: &'a Desk,
+    chosen: &'a Chosen,
+    folder: PathBuf,
+    workspace: PathBuf,
+    envelope: PathBuf,
+    result: String,
+}
+
+/// A step that did not do what it should.
+struct StepFailed {
+    outcome: Option<Outcome>,
+    reason: String,
+}
+
+impl<'a> Job<'a> {
+    pub(super) fn new(desk: &'a Desk, chosen: &'a Chosen) -> Self {
+        let folder = desk.job_folder(&chosen.envelope.id);
+        Self {
+            desk,
+            chosen,
+            workspace: folder.join("workspace"),
+            envelope: folder.join("envelope.json"),
+            result: names::result(&chosen.envelope.row, &chosen.runner),
+            folder,
+        }
+    }
+
+    /// Runs the job, unless it is finished. `None` where a cancellation kept it from its end.
+    pub(super) fn run(&self, cancel: &Cancellation, say: &dyn Fn(&str)) -> Option<Finished> {
+        let name = &self.chosen.envelope.name;
+        if let Some(finished) = self.finished() {
+            say(&format!("{name}: {} before", finished.verdict.as_str()));
+            return Some(finished);
+        }
+        let started = Instant::now();
+        let (verdict, reason) = match self.prepare() {
+            Ok(()) => self.steps(cancel, &|step| say(&format!("{name}: {step}"))),
+            Err(error) => (Verdict::Failed, format!("its folder cannot be written: {error}")),
+        };
+        if cancel.signal().is_some() {
+            return None;
+        }
+        let mut finished = Finished {
+            id: self.chosen.envelope.id.clone(),
+            name: name.clone(),
+            verdict,
+            reason,
+            seconds: started.elapsed().as_secs_f64(),
+        };
+        // A job that was not measured is tried anew by the next run.
+        if verdict != Verdict::Failed
+            && let Err(error) = self.mark(&finished)
+        {
+            finished.verdict = Verdict::Failed;
+            finished.reason = format!("its end cannot be written: {error}");
+        }
+        say(&format!(
+            "{name}: {} in {:.0} s",
+            finished.verdict.as_str(),
+            finished.seconds
+        ));
+        Some(finished)
+    }
+
+    fn finished(&self) -> Option<Finished> {
+        let text = file::read(&self.folder.join(DONE)).ok()?;
+        let finished: Finished = serde_json::from_slice(&text).ok()?;
+        (finished.id == self.chosen.envelope.id).then_some(finished)
+    }
+
+    fn mark(&self, finished: &Finished) -> std::io::Result<()> {
+        file::write_atomic(&self.folder.join(DONE), &serde_json::to_vec_pretty(finished)?)
+    }
+
+    /// Makes the job's folders anew; of an earlier, interrupted attempt nothing stays but what it still runs, which
+    /// the launch releases.
+    fn prepare(&self) -> std::io::Result<()> {
+        for old in artifacts_of(&self.desk.artifacts(), &self.chosen.envelope.id) {
+            std::fs::remove_dir_all(old)?;
+        }
+        if self.workspace.exists() {
+            std::fs::remove_dir_all(&self.workspace)?;
+        }
+        std::fs::create_dir_all(&self.workspace)?;
+        let _ = std::fs::remove_file(self.log());
+        std::fs::write(&self.envelope, serde_json::to_vec(&self.chosen.envelope)?)
+    }
+
+    fn log(&self) -> PathBuf {
+        self.folder.join("job.log")
+    }
+
+    /// The steps, in a workflow's order: whatever the launch does, what is there is gathered.
+    fn steps(&self, cancel: &Cancellation, say: &dyn Fn(&str)) -> (Verdict, String) {
+        let row = &self.chosen.envelope.row;
+        say("launching");
+        let mut failed = self.step(self.launch(), cancel).err().map(|failed| {
+            let kind = match failed.outcome.map(|outcome| outcome.ending) {
+                Some(Ending::Code(code)) => Kind::of_code(code),
+                _ => None,
+            };
+            let kind = kind.map_or_else(String::new, |kind| format!("{}: ", kind.as_str()));
+            format!("{kind}{}", failed.reason)
+        });
+        if failed.is_none() && !row.eval.eval_only {
+            say("processing the result");
+            failed = self.step(self.process(), cancel).err().map(|failed| failed.reason);
+        }
+        for kind in ArtifactKind::of(row) {
+            let uploaded = self.step(self.upload(kind), cancel);
+            // Without a measurement some kinds have nothing to gather, which is said already.
+            if let (Err(problem), None) = (uploaded, &failed) {
+                failed = Some(format!("upload: {}", problem.reason));
+            }
+        }
+        self.drop_empty_artifacts();
+        if let Some(reason) = failed {
+            return (Verdict::Failed, reason);
+        }
+        if row.eval.eval_only {
+            say("judging");
+            if let Err(failed) = self.step(self.validate(), cancel) {
+                let judged = failed
+                    .outcome
+                    .is_some_and(|outcome| outcome.ending == Ending::Code(REFUSED));
+                let verdict = if judged { Verdict::GateFailed } else { Verdict::Failed };
+                return (verdict, failed.reason);
+            }
+        }
+        (Verdict::Done, String::new())
+    }
+
+    /// An artifact without files is none: uploads leave it out.
+    fn drop_empty_artifacts(&self) {
+        for folder in artifacts_of(&self.desk.artifacts(), &self.chosen.envelope.id) {
+            // Only an empty folder can be removed so.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.desk.program);
+        command
+            .args(arguments)
+            .arg("--envelope")
+            .arg(&self.envelope)
+            .env("NO_COLOR", "1");
+        for name in OF_A_RUN {
+            command.env_remove(name);
+        }
+        // Jobs at the same time share a runner's name: each has a state of its own, and none takes another's processes
+        // for leftovers.
+        command.env("SWEEPCTL_STATE", self.folder.join("state"));
+        command.env("RESULT_FILENAME", &self.result);
+        command
+    }
+
+    fn launch(&self) -> Command {
+        let mut command = self.command(&["launch", "--runner-name", &self.chosen.runner]);
+        command.arg("--workspace").arg(&self.workspace);
+        command.arg("--runner-config").arg(&self.desk.runner_config);
+        command
+    }
+
+    fn process(&self) -> Command {
+        let mut command = self.command(&["result", "process"]);
+        command
+            .arg("--result-filename")
+            .arg(self.workspace.join(&self.result))
+            .arg("--out")
+            .arg(&self.workspace);
+        command
+    }
+
+    fn upload(&self, kind: ArtifactKind) -> Command {
+        let name = clap::ValueEnum::to_possible_value(&kind).map_or(String::new(), |value| value.get_name().to_owned());
+        let mut command = self.command(&["upload", "--kind", &name]);
+        let nowhere = self.folder.join("none");
+        command.arg("--workspace").arg(&self.workspace);
+        command.arg("--to").arg(self.desk.artifacts());
+        // Those of a Slurm host are no job's of this desk.
+        command.arg("--logs").arg(&nowhere).arg("--run-logs").arg(&nowhere);
+        command
+    }
+
+    fn validate(&self) -> Command {
+        let mut command = self.command(&["eval", "validate"]);
+        command.arg("--meta-env").arg(self.workspace.join("meta_env.json"));
+        command.arg("--results-glob").arg(self.workspace.join("results*.json"));
+        command
+    }
+
+    /// Runs one step; its output goes to the job's log.
+    fn step(&self, command: Command, cancel: &Cancellation) -> Result<(), StepFailed> {
+        let mut last: VecDeque<String> = VecDeque::new();
+        let mut log = std::fs::OpenOptions::new().create(true).append(true).open(self.log());
+        let watch = Watch {
+            grace: GRACE,
+            ..Watch::default()
+        };
+        let outcome = process::run(command, &watch, cancel, &mut |line| {
+            if let Ok(log) = &mut log {
+                let _ = writeln!(log, "{line}");
+            }
+            if last.len() == TAIL {
+                last.pop_front();
+            }
+            last.push_back(line.to_owned());
+        });
+        match outcome {
+            Ok(outcome) if outcome.is_success() => Ok(()),
+            Ok(outcome) => Err(StepFailed {
+                outcome: Some(outcome),
+                reason: reason(&last, &outcome, &self.log()),
+            }),
+            Err(error) => Err(StepFailed {
+                outcome: None,
+                reason: error.to_string(),
+            }),
+        }
+    }
+}
+
+/// What a failed step said was wrong: its errors, each in a line.
+fn reason(lines: &VecDeque<String>, outcome: &Outcome, log: &Path) -> String {
+    let errors: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("error: ")).collect();
+    if errors.is_empty() {
+        return format!("it {outcome}; see {}", log.display());
+    }
+    errors.join("; ").chars().take(REASON).collect()
+}

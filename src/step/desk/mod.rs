@@ -1,0 +1,201 @@
+//! A plan at a desk: its jobs run one after another, or a few at a time, on this machine, through the very commands
+//! that the steps of a workflow call, and leave what a workflow's artifacts would hold.
+//!
+//! `OUT/plan.json` holds the chosen envelopes, `OUT/artifacts/` what a download of all artifacts would, `OUT/jobs/<id>/`
+//! what a runner would keep. A job is finished when its `done.json` is there, which is written last.
+
+mod job;
+
+use std::collections::HashMap;
+use std::fs::{File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use globset::Glob;
+
+pub use job::{Finished, Verdict};
+
+use super::results::file;
+use crate::config::clusters::Backend;
+use crate::config::problem::{Problem, Problems};
+use crate::config::runners::Runners;
+use crate::matrix::envelope::Envelope;
+use crate::process::Cancellation;
+
+/// The file of chosen envelopes.
+pub const PLAN: &str = "plan.json";
+/// The folder of artifacts.
+pub const ARTIFACTS: &str = "artifacts";
+
+/// What jobs are run, and how.
+#[derive(Debug)]
+pub struct Desk {
+    /// The folder that everything goes to, absolute.
+    pub out: PathBuf,
+    /// The binary whose commands are called.
+    pub program: PathBuf,
+    /// The runners file.
+    pub runner_config: PathBuf,
+    /// Jobs at a time.
+    pub jobs: usize,
+}
+
+/// One chosen job and the runner that it gets.
+#[derive(Debug, Clone)]
+pub struct Chosen {
+    /// The job.
+    pub envelope: Envelope,
+    /// The runner's name.
+    pub runner: String,
+}
+
+/// The jobs of a plan that a glob takes, by their names, their experiments' names, their models' short names or ids.
+///
+/// # Errors
+/// A text that is no glob, nothing that it takes, and jobs of clusters whose servers do not run on this machine.
+pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -> Result<Vec<Chosen>, Problems> {
+    let glob = only.map(Glob::new).transpose().map_err(|error| {
+        Problem::file("", format!("--only is no pattern: {error}")).hint("write names with `*` and `?`")
+    })?;
+    let glob = glob.map(|glob| glob.compile_matcher());
+    let takes = |e: &Envelope| {
+        let names = [&e.name, &e.row.exp_name, &e.row.topology.model_prefix, &e.id];
+        glob.as_ref()
+            .is_none_or(|glob| names.iter().any(|name| glob.is_match(name)))
+    };
+    let all = envelopes.len();
+    let mut problems = Problems::default();
+    let mut chosen = Vec::new();
+    for envelope in envelopes.into_iter().filter(takes) {
+        match local_runner(&envelope, runners) {
+            Ok(runner) => chosen.push(Chosen { envelope, runner }),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    problems.into_result()?;
+    if chosen.is_empty() {
+        let message = match only {
+            Some(only) => format!("none of the plan's {all} jobs is named like `{only}`"),
+            None => "the plan has no job".to_owned(),
+        };
+        let hint = "see the plan with `sweepctl plan`; names look like `smoke bf16 mock local 8k1k tp1 c8`";
+        return Err(Problem::file("", message).hint(hint).into());
+    }
+    Ok(chosen)
+}
+
+/// The runner of this machine that a job gets.
+fn local_runner(envelope: &Envelope, runners: &Runners) -> Result<String, Problem> {
+    let label = &envelope.runs_on;
+    let runner = runners
+        .labels
+        .get(label)
+        .and_then(|names| names.first())
+        .unwrap_or(label);
+    let refused = |why: String| {
+        let message = format!("the job `{}` ({}) cannot run here: {why}", envelope.name, envelope.id);
+        Problem::file("", message).hint("leave it out with --only, or give its runner a `local` cluster")
+    };
+    match runners.cluster(runner) {
+        Some((_, cluster)) if matches!(cluster.backend, Backend::Local(_)) => Ok(runner.clone()),
+        Some((name, cluster)) => Err(refused(format!(
+            "the cluster `{name}` of `{label}` starts jobs by `{}`",
+            cluster.backend.name()
+        ))),
+        None => Err(refused(format!("no cluster starts jobs on `{label}`"))),
+    }
+}
+
+impl Desk {
+    /// Claims the folder for these jobs. A folder of an earlier run goes on where that ended.
+    ///
+    /// # Errors
+    /// Another run that works there, another plan's folder, and one that cannot be written.
+    pub fn claim(&self, chosen: &[Chosen]) -> Result<File, Problem> {
+        let name = self.out.display().to_string();
+        let failed = |error: std::io::Error| Problem::file(&name, format!("`{name}` cannot be written: {error}"));
+        std::fs::create_dir_all(self.out.join(ARTIFACTS)).map_err(failed)?;
+        let lock = File::create(self.out.join("lock")).map_err(failed)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Problem::file(&name, format!("another run works in `{name}`"))
+                    .hint("wait for it, or name another --out"));
+            }
+        }
+        let envelopes: Vec<&Envelope> = chosen.iter().map(|job| &job.envelope).collect();
+        let text = serde_json::to_vec(&envelopes).map_err(|error| failed(error.into()))?;
+        let plan = self.out.join(PLAN);
+        match std::fs::read(&plan) {
+            Ok(earlier) if earlier == text => Ok(lock),
+            Ok(_) => {
+                let message = format!("`{name}` holds a run of other jobs");
+                Err(Problem::file(&name, message).hint("name another --out, or remove this one"))
+            }
+            Err(_) => file::write_atomic(&plan, &text).map(|()| lock).map_err(failed),
+        }
+    }
+
+    /// Runs every job that is not finished; `say` hears of each step. The results stand in the order of the jobs, and
+    /// those that a cancellation kept from their end are left out.
+    pub fn run(&self, chosen: &[Chosen], cancel: &Cancellation, say: &(dyn Fn(&str) + Sync)) -> Vec<Finished> {
+        let next = AtomicUsize::new(0);
+        let found: Mutex<HashMap<usize, Finished>> = Mutex::default();
+        let work = || {
+            while cancel.signal().is_none() {
+                let index = next.fetch_add(1, Ordering::SeqCst);
+                let Some(job) = chosen.get(index) else { return };
+                let place = format!("[{}/{}]", index + 1, chosen.len());
+                let finished = job::Job::new(self, job).run(cancel, &|text| say(&format!("{place} {text}")));
+                if let Some(finished) = finished {
+                    found
+                        .lock()
+                        .unwrap_or_else(PoisonError::into_inner)
+                        .insert(index, finished);
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..self.jobs.min(chosen.len()) {
+                scope.spawn(work);
+            }
+        });
+        let mut found: Vec<_> = found
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner)
+            .into_iter()
+            .collect();
+        found.sort_unstable_by_key(|(index, _)| *index);
+        found.into_iter().map(|(_, finished)| finished).collect()
+    }
+
+    /// The folder of artifacts.
+    #[must_use]
+    pub fn artifacts(&self) -> PathBuf {
+        self.out.join(ARTIFACTS)
+    }
+
+    /// The file of chosen envelopes.
+    #[must_use]
+    pub fn plan(&self) -> PathBuf {
+        self.out.join(PLAN)
+    }
+
+    fn job_folder(&self, id: &str) -> PathBuf {
+        // An id is what a plan file says, and need not be one.
+        self.out.join("jobs").join(super::launch::leftovers::plain(id))
+    }
+}
+
+/// The artifact folders of a job.
+fn artifacts_of(folder: &Path, id: &str) -> Vec<PathBuf> {
+    let end = format!("_{id}");
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries
+        .filter(|entry| entry.file_name().to_string_lossy().ends_with(&end))
+        .map(|entry| entry.path())
+        .collect()
+}

@@ -1,0 +1,228 @@
+//! The backend of hosts that run containers, through the command of docker or podman.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use super::backend::{Backend, Intent, Prepared};
+use super::leftovers::plain;
+use super::script::Script;
+use super::{LAUNCH_LOG, child};
+use crate::config::clusters::{Container as Settings, Gpus, Mount, Runtime};
+use crate::config::problem::{Problem, Problems};
+use crate::process::{self, Cancellation, Ending, Outcome, Watch};
+use crate::step::environment::{by_name, env_file};
+
+/// The label that says whose a container is.
+const LABEL: &str = "sweepctl.runner";
+/// The file of the state folder with the container's variables.
+const ENV_FILE: &str = "container.env";
+/// Variables of the host that a container gets by name, where they are set: what downloads a model.
+const FROM_HOST: [&str; 3] = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"];
+/// The exit code of docker and podman themselves, where no container ran.
+const NO_CONTAINER: i32 = 125;
+/// How long the container command may take to list and remove; a cancelled step has little time.
+const RELEASE_TIME: Duration = Duration::from_secs(3);
+
+/// Runs the fleet's script in a container of the row's image.
+#[derive(Debug, Clone)]
+pub struct Container {
+    settings: Settings,
+    script: Script,
+}
+
+impl Container {
+    /// The backend of a cluster's settings on a runner.
+    ///
+    /// # Errors
+    /// As [`Script::new`].
+    pub fn new(settings: &Settings, runner: &str) -> Result<Self, Problem> {
+        Ok(Self {
+            script: Script::new(settings.path.as_deref(), runner)?,
+            settings: settings.clone(),
+        })
+    }
+
+    /// The script that the container runs.
+    #[must_use]
+    pub fn script(&self) -> &Script {
+        &self.script
+    }
+
+    /// The command's name.
+    #[must_use]
+    pub fn runtime(&self) -> &'static str {
+        let choice = Runtime::CHOICES
+            .iter()
+            .find(|(_, value)| *value == self.settings.runtime);
+        choice.map_or("docker", |(name, _)| name)
+    }
+
+    /// The argument vector. The checkout stands at its own path in the container, so that paths mean the same inside.
+    ///
+    /// # Errors
+    /// An image that the command would read as an option.
+    fn arguments(&self, job: &Prepared<'_>) -> Result<Vec<String>, Problem> {
+        let image = image(job)?;
+        let workspace = job.workspace.display();
+        let runner = plain(job.runner);
+        let mut all: Vec<String> = [
+            "run",
+            "--rm",
+            "--init",
+            &format!("--name=sweepctl-{runner}"),
+            &format!("--label={LABEL}={runner}"),
+            &format!("--env-file={}", job.state.join(ENV_FILE).display()),
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        let from_host = FROM_HOST.into_iter().filter(|name| {
+            job.environment.get(name).is_none() && std::env::var_os(name).is_some_and(|value| !value.is_empty())
+        });
+        for name in by_name(job.environment).chain(from_host) {
+            all.extend(["--env".to_owned(), name.to_owned()]);
+        }
+        all.extend(
+            gpu_options(self.settings.gpus)
+                .iter()
+                .map(|option| (*option).to_owned()),
+        );
+        if let Some(size) = &self.settings.shm_size {
+            all.push(format!("--shm-size={size}"));
+        }
+        if let Some(network) = &self.settings.network {
+            all.push(format!("--network={network}"));
+        }
+        for mount in &self.settings.mounts {
+            let end = if mount.read_only { ":ro" } else { "" };
+            all.push(format!("--volume={}:{}{end}", mount.host, mount.container));
+        }
+        all.extend([
+            format!("--volume={workspace}:{workspace}"),
+            format!("--workdir={workspace}"),
+            // Images of engines start a server by themselves.
+            "--entrypoint=bash".to_owned(),
+            image.to_owned(),
+            job.workspace.join(&self.script.path).display().to_string(),
+        ]);
+        Ok(all)
+    }
+
+    /// Where a folder of the container lies on the host; `None` where it is the image's own.
+    #[must_use]
+    pub fn on_host(&self, folder: &Path) -> Option<PathBuf> {
+        let of_mount = |mount: &Mount| Some(Path::new(&mount.host).join(folder.strip_prefix(&mount.container).ok()?));
+        self.settings.mounts.iter().find_map(of_mount)
+    }
+
+    /// Asks the container command something, within [`RELEASE_TIME`].
+    fn ask(&self, arguments: &[&str]) -> Result<Vec<String>, Problem> {
+        let runtime = self.runtime();
+        let mut command = Command::new(runtime);
+        command.args(arguments);
+        let watch = Watch {
+            deadline: Some(RELEASE_TIME),
+            grace: Duration::from_millis(200),
+            ..Watch::default()
+        };
+        let mut lines = Vec::new();
+        let outcome = process::run(command, &watch, &Cancellation::never(), &mut |line| {
+            lines.push(line.to_owned())
+        });
+        let said = match outcome {
+            Ok(outcome) if outcome.is_success() => return Ok(lines),
+            Ok(outcome) => format!("`{runtime} {}` {outcome}: {}", arguments.join(" "), lines.join("; ")),
+            Err(error) => error.to_string(),
+        };
+        Err(Problem::file("", said).hint(format!("see whether {runtime} answers on this host")))
+    }
+}
+
+impl Backend for Container {
+    fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
+        let mut command = vec![self.runtime().to_owned()];
+        command.extend(self.arguments(job)?);
+        Ok(Intent {
+            backend: "container",
+            commands: vec![command],
+            files: vec![(job.state.join(ENV_FILE), env_file(job.environment))],
+        })
+    }
+
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+        self.script.find(job.workspace)?;
+        let file = job.state.join(ENV_FILE);
+        write_private(&file, &env_file(job.environment)).map_err(|error| {
+            let name = file.display().to_string();
+            Problem::file(&name, format!("the container's variables cannot be written: {error}"))
+        })?;
+        let mut command = child::command(self.runtime(), job);
+        command.args(self.arguments(job)?).current_dir(job.workspace);
+        let outcome = process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show);
+        // The command is only a client: where it was killed, its container still runs.
+        let released = self.release(job.runner, job.state);
+        let outcome = outcome.map_err(|error| Problem::file("", error.to_string()))?;
+        released?;
+        if outcome.stop.is_none() && outcome.ending == Ending::Code(NO_CONTAINER) {
+            let message = format!(
+                "{} could not run the container; its output above says why",
+                self.runtime()
+            );
+            return Err(
+                Problem::file("", message).hint("try the same on the node: `launch --dry-run` prints the command")
+            );
+        }
+        Ok(outcome)
+    }
+
+    fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
+        let _ = std::fs::remove_file(state.join(ENV_FILE));
+        let filter = format!("label={LABEL}={}", plain(runner));
+        let ids = self.ask(&["ps", "--all", "--quiet", "--filter", &filter])?;
+        // Anything else is a warning of the command.
+        let is_id = |id: &&String| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
+        let ids: Vec<&str> = ids.iter().filter(is_id).map(String::as_str).collect();
+        if !ids.is_empty() {
+            self.ask(&[&["rm", "--force"], &ids[..]].concat())?;
+        }
+        Ok(ids.iter().map(|id| format!("container {id}")).collect())
+    }
+}
+
+/// The row's image.
+///
+/// # Errors
+/// A text that is no image's name.
+pub fn image<'a>(job: &'a Prepared<'_>) -> Result<&'a str, Problem> {
+    let image = job.environment.get("IMAGE").unwrap_or_default();
+    let legal = |c: char| c.is_ascii_alphanumeric() || "._-/:@+#".contains(c);
+    if image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal) {
+        return Ok(image);
+    }
+    let shown: String = image.chars().take(80).flat_map(char::escape_debug).collect();
+    let problem = Problem::file("", format!("`{shown}` is no name of a container image"));
+    Err(problem.hint("correct `image` in the config that the row comes from"))
+}
+
+fn gpu_options(gpus: Gpus) -> &'static [&'static str] {
+    match gpus {
+        Gpus::None => &[],
+        Gpus::Nvidia => &["--gpus=all"],
+        Gpus::Amd => &[
+            "--device=/dev/kfd",
+            "--device=/dev/dri",
+            "--group-add=video",
+            "--security-opt=seccomp=unconfined",
+        ],
+    }
+}
+
+/// Writes a file that its user alone reads.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    use std::io::Write;
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(text.as_bytes())?;
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,170 @@
+//! What a killed launch leaves running: every process that it started carries a mark in its environment, which the
+//! runner's state folder remembers from before the first of them.
+//!
+//! A mark, and not a process id: ids are reused, and a process that left its group keeps the mark.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use sha2::{Digest, Sha256};
+
+use crate::config::problem::Problem;
+use crate::matrix::fingerprint::hex;
+
+/// The variable that carries the mark.
+pub const VARIABLE: &str = "SWEEPCTL_LAUNCH_MARK";
+/// The file of the state folder that remembers it.
+const FILE: &str = "mark";
+const STATE_HINT: &str = "set SWEEPCTL_STATE to a folder that outlives the job's steps";
+/// How long processes may take to end once they are asked to.
+const GRACE: Duration = Duration::from_millis(1500);
+/// How long the system may take to end killed ones.
+const KILL_TIME: Duration = Duration::from_secs(2);
+/// How often they are looked at.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A runner's name where only letters, digits, `-`, `_` and `.` may stand; different names stay different.
+#[must_use]
+pub fn plain(runner: &str) -> String {
+    let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if !runner.is_empty() && runner.len() <= 100 && !runner.starts_with('.') && runner.chars().all(legal) {
+        return runner.to_owned();
+    }
+    let shown: String = runner.chars().filter(|c| legal(*c)).take(60).collect();
+    let hash = &hex(&Sha256::digest(runner.as_bytes()))[..12];
+    format!("x-{shown}.{hash}")
+}
+
+/// The state folder of a runner: SWEEPCTL_STATE, else `sweepctl` where the user's programs keep their state, and in
+/// it the runner's own.
+///
+/// # Errors
+/// No home.
+pub fn state_folder(runner: &str) -> Result<PathBuf, Problem> {
+    let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
+    let own = || variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
+    let parent = variable("SWEEPCTL_STATE").or_else(|| Some(own()?.join("sweepctl")));
+    let parent =
+        parent.ok_or_else(|| Problem::file("", "there is no state folder: HOME is not set").hint(STATE_HINT))?;
+    let folder = parent.join(plain(runner));
+    Ok(std::path::absolute(&folder).unwrap_or(folder))
+}
+
+/// Makes a state folder where it is missing, for its user alone.
+///
+/// # Errors
+/// It cannot be made.
+pub fn make_state_folder(folder: &Path) -> Result<(), Problem> {
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.map_err(|error| {
+        let name = folder.display().to_string();
+        Problem::file(&name, format!("the state folder `{name}` cannot be made: {error}")).hint(STATE_HINT)
+    })
+}
+
+/// Remembers a new mark.
+///
+/// # Errors
+/// A state folder that cannot be written.
+pub fn mark(state: &Path) -> io::Result<()> {
+    let word = || RandomState::new().build_hasher().finish();
+    std::fs::write(state.join(FILE), format!("{:016x}{:016x}", word(), word()))
+}
+
+/// The mark of the launch that runs, or ran last.
+#[must_use]
+pub fn current(state: &Path) -> Option<String> {
+    let text = std::fs::read_to_string(state.join(FILE)).ok()?;
+    (text.len() == 32).then_some(text)
+}
+
+/// Ends every marked process. Says what it ended.
+///
+/// # Errors
+/// A process that does not end.
+pub fn release(state: &Path) -> Result<Vec<String>, Problem> {
+    let Some(mark) = current(state) else {
+        return Ok(Vec::new());
+    };
+    let found = marked(&mark);
+    let said = found
+        .iter()
+        .map(|(pid, name)| format!("process {pid} ({name})"))
+        .collect();
+    let mut left = found;
+    for (signal, time) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, KILL_TIME)] {
+        let end = Instant::now() + time;
+        send(&left, signal);
+        while !left.is_empty() && Instant::now() < end {
+            std::thread::sleep(TICK);
+            left = marked(&mark);
+            if signal == Signal::SIGKILL {
+                // One that was just being forked has not seen the first.
+                send(&left, signal);
+            }
+        }
+    }
+    if left.is_empty() {
+        return Ok(said);
+    }
+    let names: Vec<String> = left.iter().map(|(pid, name)| format!("{pid} ({name})")).collect();
+    let message = format!("processes of an earlier launch do not end: {}", names.join(", "));
+    Err(Problem::file("", message).hint("they hang in the kernel, as on a broken GPU: restart the node"))
+}
+
+fn send(processes: &[(i32, String)], signal: Signal) {
+    for (pid, _) in processes {
+        // One that has ended is no error.
+        let _ = kill(Pid::from_raw(*pid), signal);
+    }
+}
+
+/// The living processes that carry a mark, with their names.
+fn marked(mark: &str) -> Vec<(i32, String)> {
+    let needle = format!("{VARIABLE}={mark}");
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let carries = |folder: &Path| {
+        let environ = std::fs::read(folder.join("environ")).unwrap_or_default();
+        environ
+            .split(|byte| *byte == 0)
+            .any(|variable| variable == needle.as_bytes())
+    };
+    let mut found: Vec<(i32, String)> = std::fs::read_dir("/proc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter_map(|entry| {
+            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
+            (pid != own && carries(&entry.path())).then(|| {
+                let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
+                (pid, name.trim().escape_debug().to_string())
+            })
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_runners_stay_apart() {
+        assert_eq!(plain("h200-alder_00"), "h200-alder_00");
+        let odd = ["a/b", "a:b", "ab", "..", "", "a b"].map(plain);
+        for (at, name) in odd.iter().enumerate() {
+            assert!(
+                !name.is_empty() && !name.starts_with('.') && !name.contains(['/', ':', ' ']),
+                "{name}"
+            );
+            assert!(!odd[..at].contains(name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! What a job must leave in its workspace, and what it left instead.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use super::failure::{Failure, Kind};
+use crate::config::problem::{Problem, Problems};
+use crate::matrix::envelope::Envelope;
+use crate::matrix::row::Scenario;
+use crate::step::eval::results;
+use crate::step::results::file::shown;
+use crate::step::stage;
+use crate::step::throughput::Benchmark;
+
+/// The largest share of requests of an agentic replay that may fail.
+pub const MAX_ERROR_RATE: f64 = 0.10;
+/// File systems that count whole seconds, or two, make a new file look older than it is.
+const CLOCK_SLACK: Duration = Duration::from_secs(2);
+/// How many files a message names.
+const SHOWN: usize = 12;
+
+/// What is looked for, and where.
+#[derive(Debug, Clone)]
+pub struct Expected<'a> {
+    /// The job.
+    pub envelope: &'a Envelope,
+    /// Its RESULT_FILENAME.
+    pub result: &'a str,
+    /// The folder that results are left in.
+    pub workspace: &'a Path,
+    /// More folders that an eval's results may lie in.
+    pub eval_folders: Vec<PathBuf>,
+    /// The eval tasks that were asked for.
+    pub tasks: Vec<String>,
+    /// When the job was started.
+    pub started: SystemTime,
+}
+
+/// Checks what a job left: a throughput result that is whole or, of an eval-only job, eval results and no throughput.
+///
+/// # Errors
+/// Everything that is missing or wrong, with what was found instead.
+pub fn check(expected: &Expected<'_>) -> Result<(), Failure> {
+    if expected.envelope.row.eval.eval_only {
+        return expected.eval().map_err(|problems| Failure::new(Kind::Eval, problems));
+    }
+    expected
+        .throughput()
+        .map_err(|problems| Failure::new(Kind::Benchmark, problems))
+}
+
+impl Expected<'_> {
+    fn throughput(&self) -> Result<(), Problems> {
+        let agentic = matches!(self.envelope.row.topology.scenario, Scenario::Agentic(_));
+        let mut problems = Problems::default();
+        for path in self.results(&mut problems) {
+            if let Err(found) = Benchmark::read(&path)
+                .map_err(Problems::from)
+                .and_then(|b| judge(&b, &path, agentic))
+            {
+                problems.extend(found);
+            }
+        }
+        problems.into_result()
+    }
+
+    /// The result files that are there. Those that are missing are problems.
+    fn results(&self, problems: &mut Problems) -> Vec<PathBuf> {
+        use crate::config::master::search_space::Nodes;
+        let row = &self.envelope.row;
+        let one = |end: &str| self.workspace.join(format!("{}{end}.json", self.result));
+        let wanted = match (&row.topology.nodes, &row.topology.scenario) {
+            (Nodes::Single(_), _) => vec![one("")],
+            (Nodes::Multi(_), Scenario::Agentic(_)) => {
+                let points = row.conc.points().iter();
+                points.map(|conc| one(&format!("_conc{conc}"))).collect()
+            }
+            (Nodes::Multi(_), Scenario::Fixed(_)) => {
+                let glob = format!("{}_*.json", globset::escape(self.result));
+                let found = stage::find(self.workspace, &[glob], false).files;
+                let fresh: Vec<PathBuf> = found.into_iter().filter(|file| self.is_fresh(file)).collect();
+                if fresh.is_empty() {
+                    let name = format!("{}_*.json", self.result);
+                    problems.push(self.missing(&name, "*.json", "the benchmark saved nothing: see its log"));
+                }
+                return fresh;
+            }
+        };
+        let (there, missing): (Vec<PathBuf>, Vec<PathBuf>) = wanted.into_iter().partition(|file| self.is_fresh(file));
+        for file in missing {
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            problems.push(self.missing(&name, "*.json", "the benchmark saved nothing: see its log"));
+        }
+        there
+    }
+
+    fn eval(&self) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        let result = globset::escape(self.result);
+        let globs = [format!("{result}.json"), format!("{result}_*.json")];
+        for file in stage::find(self.workspace, &globs, false).files {
+            let message = format!("an eval-only job left the throughput result `{}`", shown(&file));
+            problems.push(
+                Problem::file(&shown(&file), message)
+                    .hint("a script measures throughput only where EVAL_ONLY is false"),
+            );
+        }
+        let folders: Vec<&Path> = std::iter::once(self.workspace)
+            .chain(self.eval_folders.iter().map(PathBuf::as_path))
+            .filter(|folder| self.has_fresh_results(folder))
+            .collect();
+        if folders.is_empty() {
+            problems.push(self.missing("results*.json", "*.json", "the eval left nothing: see its log"));
+        }
+        for task in self.tasks.iter().filter(|_| !folders.is_empty()) {
+            let reasons: Vec<String> = folders
+                .iter()
+                .filter_map(|folder| results::check(folder, task).err())
+                .collect();
+            if reasons.len() == folders.len() {
+                let message = format!("the eval of `{task}` is not whole: it {}", reasons.join("; it "));
+                problems.push(self.with_found(message, "results*.json").hint("see the eval's log"));
+            }
+        }
+        problems.into_result()
+    }
+
+    fn has_fresh_results(&self, folder: &Path) -> bool {
+        let found = stage::find(folder, &["results*.json"], false);
+        found.files.iter().any(|file| self.is_fresh(file))
+    }
+
+    /// Whether a plain file was written since the job's start.
+    fn is_fresh(&self, file: &Path) -> bool {
+        let Ok(metadata) = file.symlink_metadata() else {
+            return false;
+        };
+        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        metadata.is_file() && modified + CLOCK_SLACK >= self.started
+    }
+
+    fn missing(&self, name: &str, like: &str, hint: &str) -> Problem {
+        let stale = self.workspace.join(name).exists();
+        let what = if stale { "is older than the job" } else { "is missing" };
+        self.with_found(format!("`{name}` {what} in {}", self.workspace.display()), like)
+            .hint(hint)
+    }
+
+    /// A message with what was found.
+    fn with_found(&self, message: String, like: &str) -> Problem {
+        let mut names: Vec<String> = stage::find(self.workspace, &[like], false)
+            .files
+            .iter()
+            .map(|file| format!("`{}`", stage::shown(Path::new(file.file_name().unwrap_or_default()))))
+            .collect();
+        let more = names.len().saturating_sub(SHOWN);
+        names.truncate(SHOWN);
+        let mut found = names.join(", ");
+        if more > 0 {
+            found.push_str(&format!(" and {more} more"));
+        }
+        if found.is_empty() {
+            found = format!("no `{like}` at all");
+        }
+        Problem::file("", format!("{message}; found instead: {found}"))
+    }
+}
+
+/// Whether a benchmark did what it should. Of an agentic replay some requests may fail.
+fn judge(benchmark: &Benchmark, path: &Path, agentic: bool) -> Result<(), Problems> {
+    if !agentic {
+        return benchmark.check(None);
+    }
+    let mut problems = benchmark.check(benchmark.completed()).err().unwrap_or_default();
+    if let Some(rate) = benchmark.error_rate().filter(|rate| *rate > MAX_ERROR_RATE) {
+        let name = shown(path);
+        let message = format!(
+            "{name}: {:.1} % of the requests failed, at most {:.0} % may",
+            rate * 100.0,
+            MAX_ERROR_RATE * 100.0
+        );
+        problems.push(Problem::file(&name, message).hint("see the server's log"));
+    }
+    problems.into_result()
+}

@@ -1,0 +1,66 @@
+//! The backend of fleets that bring their own launch script.
+
+use std::path::{Path, PathBuf};
+
+use super::backend::{Backend, Intent, Prepared};
+use super::{LAUNCH_LOG, child};
+use crate::config::clusters;
+use crate::config::problem::{Problem, Problems};
+use crate::process::{self, Cancellation, Outcome};
+
+/// Runs a script of the checkout, with bash.
+#[derive(Debug, Clone)]
+pub struct Script {
+    /// The script, from the checkout's root.
+    pub path: String,
+}
+
+impl Script {
+    /// The script of a cluster's settings, or the one of the runner's fleet.
+    ///
+    /// # Errors
+    /// A runner whose fleet cannot name a file.
+    pub fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
+        let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
+        path.map(|path| Self { path }).ok_or_else(|| {
+            Problem::file("", format!("no launch script can be named after the runner `{runner}`"))
+                .hint("give the cluster a `path` in configs/runners.yaml")
+        })
+    }
+
+    /// The script's file, if it is there.
+    ///
+    /// # Errors
+    /// It is not.
+    pub fn find(&self, workspace: &Path) -> Result<PathBuf, Problem> {
+        let file = workspace.join(&self.path);
+        if file.is_file() {
+            return Ok(file);
+        }
+        let message = format!("there is no launch script `{}`", file.display());
+        Err(Problem::file(&self.path, message).hint("write it, or name another by the cluster's `path`"))
+    }
+}
+
+impl Backend for Script {
+    fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
+        let file = job.workspace.join(&self.path).display().to_string();
+        Ok(Intent {
+            backend: "script",
+            commands: vec![vec!["bash".to_owned(), file]],
+            files: Vec::new(),
+        })
+    }
+
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+        let mut command = child::command("bash", job);
+        command.arg(self.find(job.workspace)?).current_dir(job.workspace);
+        process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show)
+            .map_err(|error| Problem::file("", error.to_string()))
+    }
+
+    fn release(&self, _: &str, _: &Path) -> Result<Vec<String>, Problem> {
+        // Its processes are marked, and the launch ends those.
+        Ok(Vec::new())
+    }
+}

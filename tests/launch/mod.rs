@@ -1,0 +1,8 @@
+//! Launching jobs with real processes, and stand-ins only for what this machine lacks: GPUs and containers.
+
+mod backends;
+mod faults;
+mod local;
+mod outputs;
+mod preflight;
+pub mod support;
