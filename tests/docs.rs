@@ -61,6 +61,10 @@ fn yaml_examples_load_or_are_refused_as_they_say() {
         let ["yaml", kind, rest @ ..] = info.as_slice() else {
             continue;
         };
+        if *kind == "task" {
+            // lm-eval's own format: the eval's tests run it.
+            continue;
+        }
         let Some(kind) = Kind::ALL.into_iter().find(|k| k.name() == *kind) else {
             panic!("{}: no kind of file is named `{kind}`", block.place);
         };

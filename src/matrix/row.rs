@@ -2,7 +2,7 @@
 //!
 //! A row is a topology (everything that is deployed), the concurrency it is measured at, a name, and what its eval
 //! is. Rows of one search-space entry share their topology, so that a sweep of thousands of rows stays small. The
-//! JSON form, with the contract's field names, is [`super::wire`].
+//! JSON form is [`super::wire`].
 
 use std::sync::Arc;
 

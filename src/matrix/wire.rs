@@ -1,4 +1,4 @@
-//! The JSON form of a row, with the contract's field names.
+//! The JSON form of a row, with the field names that launch scripts and published results rely on.
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! The steps of an eval, with the real lm-eval.
 
 mod context;
+mod road;
 mod run;
 mod server;
 mod stage;

@@ -1,6 +1,6 @@
 //! `sweepctl mock-server`: the real binary over real HTTP.
 
-mod client;
+pub mod client;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;

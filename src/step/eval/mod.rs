@@ -296,7 +296,8 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
             highest.ok_or_else(|| failed("BENCH_MAX_CONCURRENCY", format!("`{text}` is no list such as 4x8")))?;
         return Ok(vec![highest]);
     }
-    let srt = job.text("INFMAX_WORKSPACE").is_some();
+    // A launch sets the workspace for every job; srt-slurm's own are those on many nodes.
+    let srt = job.text("INFMAX_WORKSPACE").is_some() && job.text("IS_MULTINODE") != Some("false");
     Ok(vec![if srt { CONCURRENCY_SRT } else { CONCURRENCY }])
 }
 
