@@ -193,6 +193,7 @@ clusters:
     port: 8000
     ready-timeout-seconds: 60
     throughput-command: [measure]
+    eval-task: configs/evals/t.yaml
   c:
     runners: [c_0]
     backend: slurm

@@ -63,9 +63,14 @@ impl JobResult {
 pub struct Need {
     /// What became of it.
     pub result: JobResult,
-    /// What it said. GitHub leaves out an output whose value holds a masked one.
-    #[serde(default)]
+    /// What it said; a runner may write null for a job that was skipped. GitHub leaves out an output whose value holds a
+    /// masked one.
+    #[serde(default, deserialize_with = "null_is_empty")]
     pub outputs: IndexMap<String, String>,
+}
+
+fn null_is_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<IndexMap<String, String>, D::Error> {
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
 /// Every job that was waited for, by name.

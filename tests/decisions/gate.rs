@@ -204,7 +204,9 @@ fn collectors_run_when_and_only_when_something_ran() {
             assert!(!answer(&plan, "collect-results", &ended), "{job} {result}");
         }
     }
-    let none = needs(&plan, &[]);
+    let mut none = needs(&plan, &[]);
+    // Runners write null for the outputs of a skipped job as well.
+    none["sweep-evals"]["outputs"] = Value::Null;
     assert!(!answer(&plan, "collect-evals", &none));
     assert!(!answer(&plan, "collect-results", &none));
     let (_, dropped) = ask(&plan, "collect-evals", &none, true).expect("an answer");
