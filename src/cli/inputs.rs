@@ -37,7 +37,7 @@ impl PolicyArgs {
         let own = || Path::new(POLICY).exists().then_some(POLICY);
         match self.eval_policy_file.as_deref().or_else(own) {
             Some(name) => Source::read(Path::new(name)).map(Arc::new),
-            None => Ok(built_in_policy()),
+            None => Ok(policy::built_in_source()),
         }
     }
 
@@ -131,7 +131,7 @@ impl InputArgs {
             Some(name) => repo.required_file(revision, name),
             None => repo
                 .file(revision, POLICY)
-                .map(|own| own.unwrap_or_else(built_in_policy)),
+                .map(|own| own.unwrap_or_else(policy::built_in_source)),
         };
         let read = |name: &str| repo.required_file(revision, name);
         let mut sources = repo::all(
@@ -188,13 +188,6 @@ impl Files {
             policies,
         })
     }
-}
-
-fn built_in_policy() -> Arc<Source> {
-    Arc::new(Source::new(
-        "<built-in>/eval-policy.yaml".to_owned(),
-        policy::BUILT_IN.to_owned(),
-    ))
 }
 
 /// Both values, or the problems of both.

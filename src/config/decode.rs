@@ -122,6 +122,17 @@ impl Decoder {
         None
     }
 
+    /// A positive integer of at most `most`.
+    pub fn integer_up_to(&mut self, node: &Node<'_>, name: &str, most: u64) -> Option<u64> {
+        let value = self.integer(node, name, 1)?;
+        if value > most {
+            let message = format!("`{name}` is {value}, the most is {most}");
+            self.report(node.span, message, "correct the number");
+            return None;
+        }
+        Some(value)
+    }
+
     /// A number, exactly as written.
     pub fn decimal(&mut self, node: &Node<'_>, name: &str) -> Option<Decimal> {
         if let Some(Scalar::Int(_) | Scalar::Float(_)) = node.scalar() {

@@ -290,10 +290,7 @@ impl EvalPolicies {
     /// # Errors
     /// None in a build whose tests passed.
     pub fn built_in() -> Result<Self, Problems> {
-        Self::load(&Arc::new(Source::new(
-            "<built-in>/eval-policy.yaml".to_owned(),
-            BUILT_IN.to_owned(),
-        )))
+        Self::load(&built_in_source())
     }
 
     /// The policy of a name, or the active one.
@@ -310,6 +307,12 @@ impl EvalPolicies {
                     .hint(nearest(name, self.policies.keys().map(String::as_str)))
             })
     }
+}
+
+/// The text of the built-in policies.
+#[must_use]
+pub fn built_in_source() -> Arc<Source> {
+    Arc::new(Source::new("<built-in>/eval-policy.yaml", BUILT_IN))
 }
 
 fn policy(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<EvalPolicy> {

@@ -361,20 +361,7 @@ fn permissions(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Permissio
 }
 
 fn minutes(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
-    bounded(d, node, name, MAX_TIMEOUT)
-}
-
-fn bounded(d: &mut Decoder, node: &Node<'_>, name: &str, most: u64) -> Option<u64> {
-    let value = d.integer(node, name, 1)?;
-    if value > most {
-        d.report(
-            node.span,
-            format!("`{name}` is {value}, the most is {most}"),
-            "correct the number",
-        );
-        return None;
-    }
-    Some(value)
+    d.integer_up_to(node, name, MAX_TIMEOUT)
 }
 
 fn timeouts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Timeouts> {
@@ -389,7 +376,7 @@ fn timeouts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Timeouts> {
 }
 
 fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<MaxParallel> {
-    let jobs = |d: &mut Decoder, n: &Node<'_>, name: &str| bounded(d, n, name, MAX_PARALLEL);
+    let jobs = |d: &mut Decoder, n: &Node<'_>, name: &str| d.integer_up_to(n, name, MAX_PARALLEL);
     let mut f = d.fields(node, &format!("`{name}`"))?;
     let default = f.required(d, "default", jobs);
     let labels = f.optional(d, "labels", |d, n, name| named(d, n, name, jobs));

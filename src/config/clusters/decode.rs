@@ -141,11 +141,11 @@ fn backend(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Backend> {
 fn local(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Local> {
     let server_command = f.required(d, "server-command", Command::decode);
     let port = f.optional(d, "port", |d, n, name| {
-        let port = at_most(d, n, name, u64::from(u16::MAX))?;
+        let port = d.integer_up_to(n, name, u64::from(u16::MAX))?;
         u16::try_from(port).ok()
     });
     let ready = f.optional(d, "ready-timeout-seconds", |d, n, name| {
-        at_most(d, n, name, MAX_SECONDS)
+        d.integer_up_to(n, name, MAX_SECONDS)
     });
     let throughput_command = f.optional(d, "throughput-command", Command::decode);
     let eval_task = f.optional(d, "eval-task", Decoder::string);
@@ -210,20 +210,6 @@ fn mount(d: &mut Decoder, node: &Node<'_>) -> Option<Mount> {
         container: container?,
         read_only: read_only.unwrap_or(false),
     })
-}
-
-/// A positive integer up to a bound.
-fn at_most(d: &mut Decoder, node: &Node<'_>, name: &str, most: u64) -> Option<u64> {
-    let value = d.integer(node, name, 1)?;
-    if value > most {
-        d.report(
-            node.span,
-            format!("`{name}` is {value}, the most is {most}"),
-            "correct the number",
-        );
-        return None;
-    }
-    Some(value)
 }
 
 /// A string of some form.
