@@ -103,15 +103,7 @@ impl InputArgs {
     /// Every file that is missing or cannot be read.
     pub fn files(&self) -> Result<Files, Problems> {
         let read = |name: &str| Source::read(Path::new(name)).map(Arc::new);
-        let names = self.master_files()?;
-        let policies = self.policy.source();
-        let mut sources = repo::all(
-            names
-                .iter()
-                .map(|name| read(name))
-                .chain([read(&self.runner_config), policies]),
-        )?;
-        Ok(Files::from_list(&mut sources))
+        self.gather(&self.master_files()?, self.policy.source(), read)
     }
 
     /// Reads the files at a revision.
@@ -133,14 +125,24 @@ impl InputArgs {
                 .file(revision, POLICY)
                 .map(|own| own.unwrap_or_else(policy::built_in_source)),
         };
-        let read = |name: &str| repo.required_file(revision, name);
-        let mut sources = repo::all(
-            names
-                .iter()
-                .map(|name| read(name))
-                .chain([read(&self.runner_config), policies]),
-        )?;
-        Ok(Files::from_list(&mut sources))
+        self.gather(&names, policies, |name| repo.required_file(revision, name))
+    }
+
+    fn gather(
+        &self,
+        master_files: &[String],
+        policies: Result<Arc<Source>, Problem>,
+        read: impl Fn(&str) -> Result<Arc<Source>, Problem>,
+    ) -> Result<Files, Problems> {
+        let master = master_files.iter().map(|name| read(name));
+        let mut master = repo::all(master.chain([read(&self.runner_config), policies]))?;
+        let policies = master.pop().expect("policies were read last");
+        let runners = master.pop().expect("the runners were read before them");
+        Ok(Files {
+            master,
+            runners,
+            policies,
+        })
     }
 }
 
@@ -164,17 +166,6 @@ pub struct Configs {
 }
 
 impl Files {
-    /// Master files, then the runners file and the policy file.
-    fn from_list(sources: &mut Vec<Arc<Source>>) -> Self {
-        let mut rest = sources.split_off(sources.len() - 2);
-        let policies = rest.remove(1);
-        Self {
-            master: std::mem::take(sources),
-            runners: rest.remove(0),
-            policies,
-        }
-    }
-
     /// Decodes everything.
     ///
     /// # Errors
