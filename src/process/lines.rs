@@ -87,7 +87,10 @@ struct Mask {
 impl Mask {
     fn new(secrets: &[String]) -> Self {
         let parts = secrets.iter().flat_map(|secret| secret.lines()).map(str::trim);
-        let mut parts: Vec<String> = parts.filter(|part| part.len() >= MIN_SECRET).map(str::to_owned).collect();
+        let mut parts: Vec<String> = parts
+            .filter(|part| part.len() >= MIN_SECRET)
+            .map(str::to_owned)
+            .collect();
         parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
         let longest = parts.first().map_or(0, String::len);
         Self { parts, longest }
@@ -95,11 +98,14 @@ impl Mask {
 
     /// Bytes as a text without secrets.
     fn text(&self, bytes: Vec<u8>) -> String {
-        let text = String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
-        self.parts.iter().fold(text, |text, part| match text.contains(part.as_str()) {
-            true => text.replace(part.as_str(), MASK),
-            false => text,
-        })
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        self.parts
+            .iter()
+            .fold(text, |text, part| match text.contains(part.as_str()) {
+                true => text.replace(part.as_str(), MASK),
+                false => text,
+            })
     }
 }
 

@@ -187,11 +187,7 @@ pub fn copy_into(file: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> 
 ///
 /// # Errors
 /// As [`move_into`], and what `write` reports.
-pub fn write_into(
-    folder: &Path,
-    name: &str,
-    write: impl FnOnce(&mut File) -> io::Result<()>,
-) -> io::Result<PathBuf> {
+pub fn write_into(folder: &Path, name: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut copy = tempfile::Builder::new().prefix(".sweepctl-").tempfile_in(folder)?;
     write(copy.as_file_mut())?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);

@@ -124,7 +124,11 @@ impl Container {
     /// The mounted folders, on the host.
     #[must_use]
     pub fn mounts(&self) -> Vec<PathBuf> {
-        self.settings.mounts.iter().map(|mount| PathBuf::from(&mount.host)).collect()
+        self.settings
+            .mounts
+            .iter()
+            .map(|mount| PathBuf::from(&mount.host))
+            .collect()
     }
 
     /// Asks the container command something, within [`RELEASE_TIME`].

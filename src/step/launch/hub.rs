@@ -68,7 +68,10 @@ impl Model {
     pub fn ask(&self, time: Duration) -> Answer {
         let offline = variable("HF_HUB_OFFLINE").unwrap_or_default().to_ascii_uppercase();
         if YES.contains(&offline.as_str()) {
-            let message = format!("the model `{}` is in no cache of the hub, and HF_HUB_OFFLINE is set", self.name);
+            let message = format!(
+                "the model `{}` is in no cache of the hub, and HF_HUB_OFFLINE is set",
+                self.name
+            );
             return Answer::Refused(Problem::file("", message).hint(format!(
                 "fetch it with `hf download {}`, name its folder by MODEL_PATH, or unset HF_HUB_OFFLINE",
                 self.name

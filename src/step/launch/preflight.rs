@@ -28,6 +28,8 @@ const MAX_USED_MIB: u64 = 2048;
 const HUB_TIME: Duration = Duration::from_secs(10);
 /// How often the wait for it looks whether it was cancelled.
 const TICK: Duration = Duration::from_millis(40);
+/// How many of a tool's last lines are repeated.
+const SAID: usize = 3;
 /// The most lines that are read of a tool.
 const MAX_LINES: usize = 20_000;
 
@@ -114,7 +116,9 @@ impl Checks<'_> {
             }
             Needs::Slurm(slurm) => {
                 note(slurm.map_or(Ok(()), |slurm| slurm.find_script(self.job).map(drop)));
-                note(self.ask("scontrol", &["ping"]).map(drop));
+                note(self.ask("scontrol", &["ping"]).map(drop).map_err(|problem| {
+                    problem.hint("see whether slurmctld runs on that host, and whether SLURM_CONF names this cluster")
+                }));
             }
         }
         let container = match needs {
@@ -266,8 +270,11 @@ impl Checks<'_> {
                 Err(Problem::file("", format!("{asked} does not answer")).hint("drain the node and look at it"))
             }
             Ok(outcome) => {
-                let last = lines.last().map(String::as_str).unwrap_or_default();
-                Err(Problem::file("", format!("{asked} {outcome}: {last}")).hint("drain the node and look at it"))
+                let says = |line: &&String| line.chars().any(char::is_alphanumeric);
+                let last: Vec<&str> = lines.iter().filter(says).rev().take(SAID).map(String::as_str).collect();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                let message = format!("{asked} {outcome}: {}", last.join("; "));
+                Err(Problem::file("", message).hint("drain the node and look at it"))
             }
             Err(error) if !child::is_there(program) => {
                 Err(Problem::file("", error.to_string()).hint(format!("install {program} on the node")))

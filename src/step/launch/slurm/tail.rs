@@ -51,7 +51,10 @@ impl Tail {
                 sender.send(text).is_ok()
             });
             if let Some(error) = problem {
-                let _ = sender.send(format!("the log `{}` cannot be read: {error}\n", growing.path.display()));
+                let _ = sender.send(format!(
+                    "the log `{}` cannot be read: {error}\n",
+                    growing.path.display()
+                ));
             }
         });
         let kept = File::create(copy).map_err(|error| unwritable(copy, &error))?;

@@ -15,6 +15,8 @@ use regex::Regex;
 use crate::config::master::search_space::Nodes;
 use crate::matrix::row::Scenario;
 use crate::process::{self, Cancellation};
+use crate::step::eval::job::Job;
+use crate::step::eval::meta_env::{self, MetaEnv};
 use crate::step::launch::backend::Prepared;
 use crate::step::launch::outputs::is_fresh;
 use crate::step::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, EVAL, SERVER_LOGS, shown};
@@ -83,8 +85,8 @@ impl<'a> Outputs<'a> {
                 refused.push("what could not be copied in time".to_owned());
                 break;
             }
-            match self.copy(item) {
-                Ok(_) => count += 1,
+            match self.copy(item).and_then(|to| self.sign(&to)) {
+                Ok(()) => count += 1,
                 Err(error) => refused.push(format!("{}: {error}", shown(&item.from))),
             }
         }
@@ -165,6 +167,23 @@ impl<'a> Outputs<'a> {
             Nodes::Single(_) => format!("{}.json", self.result()),
             Nodes::Multi(_) => format!("{}_conc{conc}.json", self.result()),
         })
+    }
+
+    /// Says in the metadata of an eval which job it was of, and what else srt-slurm's own evals do not know. What
+    /// contradicts the job stays as it is, and an upload refuses it.
+    fn sign(&self, file: &Path) -> std::io::Result<()> {
+        if *file != self.job.workspace.join(meta_env::FILE) {
+            return Ok(());
+        }
+        let (known, _) = MetaEnv::of(&Job::here(Some(self.job.envelope)));
+        let run = (known.run_id.as_str(), known.run_attempt.as_str());
+        match MetaEnv::read(file) {
+            Ok(found) if found.contradictions(self.job.envelope, run).is_empty() => {
+                let MetaEnv { conc, batch, .. } = found;
+                MetaEnv { conc, batch, ..known }.write(self.job.workspace)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn copy(&self, item: &Item) -> std::io::Result<PathBuf> {
