@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
-pub use lines::{harmless, mask, read as read_lines};
+pub use lines::{harmless, read as read_lines};
 
 /// How long a group may take to end once it was asked to. A cancelled step is killed 10 s after its first signal, and
 /// what is left of that is needed for what comes after the child.
@@ -28,8 +28,8 @@ pub const GRACE: Duration = Duration::from_secs(3);
 const TICK: Duration = Duration::from_millis(40);
 /// How long output is still read after the child's end; nothing of its group is left to write.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Lines that wait between the child and its readers; a slow reader then slows the child.
-const QUEUE: usize = 1024;
+/// Texts of up to 64 KiB that wait between the child and its readers; a slow reader then slows the child.
+const QUEUE: usize = 16;
 
 /// Whether this process, or a part of its work, was told to end: by SIGINT or SIGTERM, by a deadline, or by its owner.
 #[derive(Debug, Clone, Default)]
@@ -220,16 +220,21 @@ pub fn run(
     drop(command);
     let (sender, receiver) = sync_channel(QUEUE);
     let secrets = watch.secrets.clone();
-    std::thread::spawn(move || lines::read(reader, &secrets, |line| sender.send(line).is_ok()));
+    std::thread::spawn(move || lines::read(reader, &secrets, |text| sender.send(text).is_ok()));
 
     let mut failed = None;
-    let mut take = |line: String| {
+    let mut take = |text: String| {
         if let Some(log) = &mut log
             && failed.is_none()
         {
-            failed = io::Write::write_all(log, format!("{line}\n").as_bytes()).err();
+            failed = io::Write::write_all(log, text.as_bytes()).err();
         }
-        show(&if watch.neutralise { harmless(&line) } else { line });
+        for line in text.lines() {
+            match watch.neutralise {
+                true => show(&harmless(line)),
+                false => show(line),
+            }
+        }
     };
     let (status, stop) = supervise(&mut child, watch, cancel, started, &receiver, &mut take)?;
     drain(&receiver, &mut take);
@@ -271,7 +276,7 @@ fn supervise(
     let mut stop: Option<(Stop, Instant)> = None;
     let status = loop {
         match lines.recv_timeout(TICK) {
-            Ok(line) => take(line),
+            Ok(text) => take(text),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(TICK),
         }
@@ -302,7 +307,7 @@ fn supervise(
 /// Hands on what the pipe still holds.
 fn drain(lines: &Receiver<String>, take: &mut dyn FnMut(String)) {
     let end = Instant::now() + DRAIN;
-    while let Ok(line) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-        take(line);
+    while let Ok(text) = lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+        take(text);
     }
 }

@@ -91,11 +91,20 @@ fn output_is_harmless_masked_and_kept() {
 }
 
 #[test]
-fn a_flood_of_output_loses_nothing() {
-    let (outcome, lines) = shell("seq 1 200000", &Watch::default());
-    assert!(outcome.is_success());
-    assert_eq!(lines.len(), 200_000);
-    assert_eq!(lines.last().map(String::as_str), Some("200000"));
+fn a_gigabyte_of_output_loses_nothing() {
+    let mut command = Command::new("bash");
+    command.args([
+        "-c",
+        "yes \"$(printf 'x%.0s' {1..199})\" | head -c 1000000000; echo the end",
+    ]);
+    let (mut count, mut bytes, mut last) = (0_u64, 0_u64, String::new());
+    let outcome = run(command, &Watch::default(), &Cancellation::never(), &mut |line| {
+        count += 1;
+        bytes += line.len() as u64 + 1;
+        line.clone_into(&mut last);
+    });
+    assert!(outcome.expect("bash starts").is_success());
+    assert_eq!((count, bytes, last.as_str()), (5_000_001, 1_000_000_008, "the end"));
 }
 
 #[test]

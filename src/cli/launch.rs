@@ -1,5 +1,6 @@
 //! `sweepctl launch`: a job on its runner, from its envelope to a checked result.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -141,9 +142,7 @@ impl Launch {
         leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
         announce(&environment)?;
-        launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut |line| {
-            eprintln!("{line}")
-        })?;
+        launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut show)?;
         let result = environment.get("RESULT_FILENAME").unwrap_or_default();
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));
@@ -205,6 +204,11 @@ impl Launch {
         text.push_str(&format!("\nwith\n{}", indented(&job::listing(job.environment))));
         output::text(&text)
     }
+}
+
+/// Shows a line in one write: jobs print millions.
+fn show(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 fn indented(text: &str) -> String {

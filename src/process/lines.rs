@@ -1,6 +1,9 @@
 //! A child's output as lines that can be shown.
 
+use std::borrow::Cow;
 use std::io::Read;
+
+use memchr::{memchr, memchr2, memmem};
 
 /// The longest line that is handed on, in bytes; the rest of a longer one is dropped, and said to be.
 const MAX_LINE: usize = 64 << 10;
@@ -9,12 +12,12 @@ const MASK: &str = "***";
 /// Shorter values are no secrets, and masking them would hide ordinary text.
 const MIN_SECRET: usize = 5;
 
-/// Reads lines until the end, or until nobody takes them any more. Empty ones are left out, secrets are masked, and of
-/// very long ones the beginning is given.
+/// Reads until the end, or until nobody takes the lines any more: the whole lines of each read in one text, each with
+/// its end. Empty ones are left out, secrets are masked, and of very long ones the beginning is given.
 pub fn read(mut from: impl Read, secrets: &[String], mut take: impl FnMut(String) -> bool) {
-    let longest = secrets.iter().map(String::len).max().unwrap_or(0);
-    let (mut line, mut dropped) = (Vec::new(), 0_usize);
-    let mut buffer = [0; 16 << 10];
+    let mask = Mask::new(secrets);
+    let mut line = Line::default();
+    let mut buffer = vec![0; 64 << 10];
     loop {
         let count = match from.read(&mut buffer) {
             Ok(0) => break,
@@ -22,62 +25,103 @@ pub fn read(mut from: impl Read, secrets: &[String], mut take: impl FnMut(String
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
             Err(_) => break,
         };
-        for byte in &buffer[..count] {
-            match byte {
-                b'\n' | b'\r' => {
-                    if !line.is_empty() && !take(finish(&line, dropped, secrets, longest)) {
-                        return;
-                    }
-                    line.clear();
-                    dropped = 0;
-                }
-                _ if line.len() < MAX_LINE => line.push(*byte),
-                _ => dropped += 1,
-            }
+        let mut whole = Vec::with_capacity(count + 1);
+        let mut rest = &buffer[..count];
+        while let Some(at) = memchr2(b'\n', b'\r', rest) {
+            line.push(&rest[..at]);
+            line.finish(&mask, &mut whole);
+            rest = &rest[at + 1..];
+        }
+        line.push(rest);
+        if !whole.is_empty() && !take(mask.text(whole)) {
+            return;
         }
     }
-    if !line.is_empty() {
-        take(finish(&line, dropped, secrets, longest));
+    let mut whole = Vec::new();
+    line.finish(&mask, &mut whole);
+    if !whole.is_empty() {
+        take(mask.text(whole));
     }
 }
 
-/// The text of a line. Of a cut one the end is left out, where half a secret could stand.
-fn finish(line: &[u8], dropped: usize, secrets: &[String], longest: usize) -> String {
-    let text = mask(&String::from_utf8_lossy(line), secrets);
-    if dropped == 0 {
-        return text;
-    }
-    let mut end = text.len().saturating_sub(longest);
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    format!("{} [{} bytes more]", &text[..end], dropped + longest)
+/// A line that grows.
+#[derive(Default)]
+struct Line {
+    bytes: Vec<u8>,
+    dropped: usize,
 }
 
-/// A text without secrets: the longest first, so that none leaves a rest of another.
-#[must_use]
-pub fn mask(text: &str, secrets: &[String]) -> String {
-    let mut parts: Vec<&str> = secrets
-        .iter()
-        .flat_map(|secret| secret.lines())
-        .map(str::trim)
-        .filter(|part| part.len() >= MIN_SECRET)
-        .collect();
-    parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
-    parts
-        .iter()
-        .fold(text.to_owned(), |text, part| text.replace(part, MASK))
+impl Line {
+    fn push(&mut self, bytes: &[u8]) {
+        let kept = bytes.len().min(MAX_LINE - self.bytes.len());
+        self.bytes.extend_from_slice(&bytes[..kept]);
+        self.dropped += bytes.len() - kept;
+    }
+
+    /// Moves the line with its end into a text. Of a cut one the end is left out, where half a secret could stand.
+    fn finish(&mut self, mask: &Mask, into: &mut Vec<u8>) {
+        if self.dropped > 0 {
+            let text = mask.text(std::mem::take(&mut self.bytes));
+            let mut end = text.len().saturating_sub(mask.longest);
+            while !text.is_char_boundary(end) {
+                end -= 1;
+            }
+            let more = self.dropped + mask.longest;
+            into.extend_from_slice(format!("{} [{more} bytes more]\n", &text[..end]).as_bytes());
+        } else if !self.bytes.is_empty() {
+            into.extend_from_slice(&self.bytes);
+            into.push(b'\n');
+        }
+        self.bytes.clear();
+        self.dropped = 0;
+    }
+}
+
+/// What no text may show: the longest first, so that none leaves a rest of another.
+struct Mask {
+    parts: Vec<String>,
+    /// The length of the longest secret, in bytes.
+    longest: usize,
+}
+
+impl Mask {
+    fn new(secrets: &[String]) -> Self {
+        let parts = secrets.iter().flat_map(|secret| secret.lines()).map(str::trim);
+        let mut parts: Vec<String> = parts
+            .filter(|part| part.len() >= MIN_SECRET)
+            .map(str::to_owned)
+            .collect();
+        parts.sort_by_key(|part| std::cmp::Reverse(part.len()));
+        let longest = parts.first().map_or(0, String::len);
+        Self { parts, longest }
+    }
+
+    /// Bytes as a text without secrets.
+    fn text(&self, bytes: Vec<u8>) -> String {
+        let text =
+            String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned());
+        self.parts.iter().fold(text, |text, part| {
+            match memmem::find(text.as_bytes(), part.as_bytes()).is_some() {
+                true => text.replace(part.as_str(), MASK),
+                false => text,
+            }
+        })
+    }
 }
 
 /// A line that the runner takes for text: `::command` at its start and `##[command]` anywhere are broken up.
 #[must_use]
-pub fn harmless(line: &str) -> String {
-    let line = line.replace("##[", "# #[");
+pub fn harmless(line: &str) -> Cow<'_, str> {
+    // Most lines have no such character at all.
+    let line = match memchr(b'#', line.as_bytes()).is_some() && line.contains("##[") {
+        true => Cow::Owned(line.replace("##[", "# #[")),
+        false => Cow::Borrowed(line),
+    };
     let start = line.len() - line.trim_start().len();
-    if line[start..].starts_with("::") {
-        return format!("{}: :{}", &line[..start], &line[start + 2..]);
+    match line[start..].starts_with("::") {
+        true => Cow::Owned(format!("{}: :{}", &line[..start], &line[start + 2..])),
+        false => line,
     }
-    line
 }
 
 #[cfg(test)]
@@ -87,8 +131,8 @@ mod tests {
     fn lines(bytes: &[u8], secrets: &[&str]) -> Vec<String> {
         let secrets: Vec<String> = secrets.iter().map(|s| (*s).to_owned()).collect();
         let mut all = Vec::new();
-        read(bytes, &secrets, |line| {
-            all.push(line);
+        read(bytes, &secrets, |text| {
+            all.extend(text.lines().map(str::to_owned));
             true
         });
         all

@@ -180,8 +180,16 @@ pub fn move_into(file: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> 
 /// As [`move_into`].
 pub fn copy_into(file: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> {
     let mut from = open(file)?;
+    write_into(folder, name, |copy| io::copy(&mut from, copy).map(drop))
+}
+
+/// Writes a file into a folder under a name, as [`move_into`] moves one.
+///
+/// # Errors
+/// As [`move_into`], and what `write` reports.
+pub fn write_into(folder: &Path, name: &str, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<PathBuf> {
     let mut copy = tempfile::Builder::new().prefix(".sweepctl-").tempfile_in(folder)?;
-    io::copy(&mut from, copy.as_file_mut())?;
+    write(copy.as_file_mut())?;
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
     copy.as_file().set_permissions(mode)?;
     for target in free_names(folder, name) {
@@ -195,7 +203,10 @@ pub fn copy_into(file: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> 
 }
 
 /// Opens a plain file, and nothing else: a link is not followed, and a pipe is not waited for.
-fn open(file: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// As [`File::open`], and anything but a plain file.
+pub fn open(file: &Path) -> io::Result<File> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let opened = OpenOptions::new().read(true).custom_flags(flags.bits()).open(file)?;
     match refusal(&opened.metadata()?, file) {

@@ -217,6 +217,13 @@ fn jobs_of_other_clusters_are_refused_by_name_unless_left_out() {
         "{}",
         done.stderr
     );
+    // A config's key is none of a job's names.
+    let done = run(&mut command(&host, &plan, &["--only", "stub-h200-sglang-fp8"]));
+    for part in ["not config keys", "known: `stub`, `stub_128_64`, `stub throughput c2`"] {
+        assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
+    }
+    let done = run(&mut command(&host, &plan, &["--only", "stub_128_46*"]));
+    assert!(done.stderr.contains("did you mean `stub_128_64`?"), "{}", done.stderr);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn agentic(many: bool) -> Value {
     without_eval(envelope)
 }
 
-fn without_eval(mut envelope: Value) -> Value {
+pub fn without_eval(mut envelope: Value) -> Value {
     let row = envelope["row"].as_object_mut().expect("a row");
     for name in ["eval-framework", "eval-suite", "eval-all-concs", "eval-conc"] {
         row.remove(name);
@@ -84,7 +84,7 @@ fn without_eval(mut envelope: Value) -> Value {
 }
 
 /// Every shape, the last with values that a shell, an env-file and the runner's heredocs would stumble over.
-fn shapes() -> Vec<Value> {
+pub fn shapes() -> Vec<Value> {
     let mut hostile = without_eval(multi_node("0123456789ab", &[16, 32]));
     hostile["row"]["prefill"]["additional-settings"] = json!([
         "LINES_OF=one\nEOF\nghadelimiter_x\nTP=9\n",
@@ -108,7 +108,7 @@ fn promised(host: &Host) -> BTreeMap<String, String> {
 }
 
 /// Asserts that a child's environment, as `env -0` shows it, holds every promised variable.
-fn assert_complete(host: &Host, file: &str, backend: &str) {
+pub fn assert_complete(host: &Host, file: &str, backend: &str) {
     let text = host.read(file);
     let found: BTreeMap<&str, &str> = text.split('\0').filter_map(|pair| pair.split_once('=')).collect();
     let promised = promised(host);

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use super::support::{Host, benchmark, run, throughput};
+use super::support::{Host, Live, benchmark, run, throughput};
 use crate::eval::support::{envelope, names, read_json, root};
 use crate::eval::tools;
 
@@ -25,8 +25,41 @@ fn a_server_that_dies_while_it_loads_is_seen_at_once_with_the_end_of_its_log() {
     ] {
         assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
     }
-    assert!(!done.stderr.contains("| 70\n"), "only the end: {}", done.stderr);
+    assert!(!done.stderr.contains("\n  | 70\n"), "only the end: {}", done.stderr);
     assert!(host.read("server.log").starts_with("1\n2\n"), "the whole log is kept");
+}
+
+#[test]
+fn a_servers_log_is_shown_while_it_loads_and_is_harmless() {
+    let server = r#"
+echo 'loading weights'
+echo '::add-mask::x'
+echo '##[error]' token $HF_TOKEN >&2
+until [ -e go ]; do sleep 0.05; done
+exec "$SWEEPCTL" mock-server --port "$0""#;
+    let host = Host::with_server(server, SAVES, "");
+    std::fs::write(host.file("saved.json"), benchmark(json!({})).to_string()).expect("a file");
+    let mut command = host.launch(&throughput(), &[]);
+    command
+        .env("GITHUB_ACTIONS", "true")
+        .env("HF_TOKEN", "hf_aVerySecretToken");
+    let mut launch = Live::start(&mut command);
+    for line in [
+        "server | loading weights",
+        "server | : :add-mask::x",
+        "server | # #[error] token ***",
+    ] {
+        launch.wait_for(line);
+    }
+    std::fs::write(host.file("go"), "").expect("a file");
+    launch.wait_for("the server is healthy");
+    let done = launch.finish();
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let log = host.read("server.log");
+    assert!(
+        log.starts_with("loading weights\n::add-mask::x\n##[error] token ***\n"),
+        "{log}"
+    );
 }
 
 #[test]

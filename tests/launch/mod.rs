@@ -1,7 +1,8 @@
 //! Launching jobs with real processes, and stand-ins only for what this machine lacks: GPUs and containers.
 
-mod backends;
+pub mod backends;
 mod faults;
+mod hub;
 mod local;
 mod outputs;
 mod preflight;

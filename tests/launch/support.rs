@@ -1,13 +1,18 @@
 //! A runner's host in a folder: a checkout with a cluster, stand-ins on PATH, and a state folder of its own.
 
+use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use crate::eval::support::{envelope, sweepctl, write_json};
+
+/// What the cache of the hub holds of the envelopes' model.
+pub const MODEL: &str = "hub/models--org--stub-7b/snapshots/main";
 
 /// The runner that jobs get.
 pub const RUNNER: &str = "h200-x_0";
@@ -39,8 +44,8 @@ impl Host {
     pub fn new(cluster: &str) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let at = folder.path();
-        for name in ["configs", "runners", "bin", "state"] {
-            std::fs::create_dir(at.join(name)).expect("a folder");
+        for name in ["configs", "runners", "bin", "state", MODEL] {
+            std::fs::create_dir_all(at.join(name)).expect("a folder");
         }
         let text = format!("labels:\n  h200: [{RUNNER}, h200-x_01]\nclusters:\n  h200-x: {cluster}\n");
         std::fs::write(at.join("configs/runners.yaml"), text).expect("a file");
@@ -98,6 +103,8 @@ impl Host {
             .env("SWEEPCTL_STATE", self.file("state"))
             .env("SWEEPCTL", env!("CARGO_BIN_EXE_sweepctl"))
             .env("HOST", self.at())
+            .env("HF_HUB_CACHE", self.file("hub"))
+            .env("HF_ENDPOINT", NOBODY)
             .env("RUNNER_NAME", RUNNER)
             .env("NO_COLOR", "1")
             .stdin(Stdio::null());
@@ -119,6 +126,58 @@ impl Host {
 
     pub fn release(&self, more: &[&str]) -> Done {
         run(self.sweepctl(&["launch", "--release"]).args(more))
+    }
+}
+
+/// A place where nobody listens.
+pub const NOBODY: &str = "http://127.0.0.1:9";
+
+/// A command whose standard error is read while it runs.
+pub struct Live {
+    child: Child,
+    lines: Receiver<String>,
+    seen: Vec<String>,
+}
+
+impl Live {
+    pub fn start(command: &mut Command) -> Self {
+        let mut child = start(command);
+        let (sender, lines) = channel();
+        let errors = BufReader::new(child.stderr.take().expect("a pipe"));
+        std::thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let seen = Vec::new();
+        Self { child, lines, seen }
+    }
+
+    /// Waits until a line holds a text.
+    pub fn wait_for(&mut self, text: &str) {
+        let end = Instant::now() + Duration::from_secs(30);
+        while !self.seen.iter().any(|line| line.contains(text)) {
+            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) => self.seen.push(line),
+                Err(error) => panic!("`{text}` does not come ({error}): {}", self.seen.join("\n")),
+            }
+        }
+    }
+
+    /// Waits for the end.
+    pub fn finish(mut self) -> Done {
+        let mut stdout = String::new();
+        let mut pipe = self.child.stdout.take().expect("a pipe");
+        pipe.read_to_string(&mut stdout).expect("text");
+        self.seen.extend(self.lines.iter());
+        let code = self.child.wait().expect("an end").code();
+        Done {
+            code,
+            stdout,
+            stderr: self.seen.join("\n"),
+        }
     }
 }
 

@@ -271,6 +271,9 @@ fn launcher() {
     let end = order.with(|backend, job| backend.run(job, &cancel, &mut |line| println!("show: {line}")));
     match end {
         Ok(outcome) => println!("end: {outcome}"),
-        Err(problem) => println!("end: problem: {}", problem.message),
+        Err(problems) => {
+            let messages: Vec<&str> = problems.0.iter().map(|problem| problem.message.as_str()).collect();
+            println!("end: problem: {}", messages.join("; "));
+        }
     }
 }

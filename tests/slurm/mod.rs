@@ -1,6 +1,7 @@
 //! Launches through a real Slurm.
 
 mod cluster;
+mod command;
 mod launcher;
 mod recipes;
 mod srt;
@@ -73,8 +74,7 @@ fn a_job_runs_and_its_log_is_shown_while_it_runs() {
     assert!(shown.ends_with("last"), "{shown}");
     assert!(launch.shown.contains(&order.workspace.display().to_string()), "{shown}");
     // The log is kept, and nothing is left to release.
-    let logs = files(&order.state.join("slurm"), "log");
-    let kept = std::fs::read_to_string(&logs[0]).expect("a log");
+    let kept = std::fs::read_to_string(order.workspace.join("launch.log")).expect("a log");
     assert_eq!(kept, format!("first\n{}\nlast\n", order.workspace.display()));
     assert!(files(&order.state.join("slurm"), "raw").is_empty());
     assert_eq!(
@@ -281,7 +281,7 @@ fn no_output_harms_the_log() {
             "no line end"
         ]
     );
-    let kept = std::fs::read_to_string(&files(&order.state.join("slurm"), "log")[0]).expect("a log");
+    let kept = std::fs::read_to_string(order.workspace.join("launch.log")).expect("a log");
     assert!(kept.contains("\n::set-output name=a::b\ntoken ***.\n"));
 }
 
@@ -460,17 +460,17 @@ fn all_that_does_not_fit_is_refused_at_once() {
     many["conc"] = json!([4]);
     order.envelope = envelope(many);
     order.state = folder.path().join("back\\slash");
-    let problems = order
-        .with(|backend, job| backend.intend(job))
-        .expect_err("problems")
-        .to_string();
+    std::fs::remove_file(order.workspace.join("runners/launch_fit.sh")).expect("a file");
+    let problems = order.start().finish();
     for text in [
         "`SBATCH_RESERVATION` cannot be passed",
         "`SLURM_CONF` cannot be passed",
         "logs cannot be kept in",
+        "`runners/launch_fit.sh` cannot be read",
     ] {
         assert!(problems.contains(text), "{text}: {problems}");
     }
+    assert!(!order.state.exists(), "nothing was written");
 
     // A launch script that is a link runs nothing.
     let order = Order::new(folder.path(), "link_0", "true");

@@ -15,7 +15,7 @@ use super::{folder, path_with, soon, stand_in};
 use crate::support;
 
 /// A recipe for [`row`].
-const RECIPE: &str = "\
+pub(super) const RECIPE: &str = "\
 schema: 2
 name: anything
 model: {path: other, container: other, precision: bf16}
@@ -36,7 +36,7 @@ id=$(/usr/bin/sbatch --parsable --job-name=\"$RUNNER_NAME\" --output=\"$PWD/swee
 echo \"Job $id submitted!\"
 ";
 
-fn row(recipe: &str) -> Value {
+pub(super) fn row(recipe: &str) -> Value {
     let side = |workers: u64, tp: u64| {
         json!({"num-worker": workers, "tp": tp, "ep": 1, "dp-attn": false, "pp": 1,
         "dcp-size": 1, "pcp-size": 1})

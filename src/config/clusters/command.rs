@@ -57,6 +57,15 @@ pub fn variable(placeholder: &str) -> String {
 }
 
 impl Command {
+    /// The program; no placeholder stands in it.
+    #[must_use]
+    pub fn program(&self) -> &str {
+        match self.0.first().map(Vec::as_slice) {
+            Some([Part::Text(text)]) => text,
+            _ => "",
+        }
+    }
+
     /// The argument vector: each placeholder becomes the value of its [`variable`]. A value stays inside its argument,
     /// whatever it holds.
     ///

@@ -14,12 +14,13 @@ use std::sync::PoisonError;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use globset::Glob;
+use indexmap::IndexSet;
 
 pub use job::{Finished, Verdict};
 
 use super::results::file;
 use crate::config::clusters::Backend;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
@@ -66,6 +67,7 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
             .is_none_or(|glob| names.iter().any(|name| glob.is_match(name)))
     };
     let all = envelopes.len();
+    let known = names(&envelopes);
     let mut problems = Problems::default();
     let mut chosen = Vec::new();
     for envelope in envelopes.into_iter().filter(takes) {
@@ -76,14 +78,26 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
     }
     problems.into_result()?;
     if chosen.is_empty() {
-        let message = match only {
-            Some(only) => format!("none of the plan's {all} jobs is named like `{only}`"),
-            None => "the plan has no job".to_owned(),
+        let Some(only) = only else {
+            return Err(Problem::file("", "the plan has no job").into());
         };
-        let hint = "see the plan with `sweepctl plan`; names look like `smoke bf16 mock local 8k1k tp1 c8`";
+        let message = format!("none of the plan's {all} jobs is named like `{only}`");
+        let hint = format!(
+            "jobs have model prefixes, experiments, names and ids, not config keys; {}",
+            nearest(only.trim_matches('*'), known.iter().map(String::as_str))
+        );
         return Err(Problem::file("", message).hint(hint).into());
     }
     Ok(chosen)
+}
+
+/// What a glob may match, but for the ids: the shortest kinds of names first, each once.
+fn names(envelopes: &[Envelope]) -> IndexSet<String> {
+    let kinds: [fn(&Envelope) -> &String; 3] = [|e| &e.row.topology.model_prefix, |e| &e.row.exp_name, |e| &e.name];
+    kinds
+        .iter()
+        .flat_map(|kind| envelopes.iter().map(kind).cloned())
+        .collect()
 }
 
 /// The runner of this machine that a job gets.

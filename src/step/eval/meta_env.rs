@@ -216,7 +216,11 @@ impl MetaEnv {
             (serde_json::to_value(&planned), serde_json::to_value(self))
         {
             for (name, planned) in planned.iter().filter(|(name, _)| !skip.contains(&name.as_str())) {
-                text(name, &plain(planned), &plain(&own[name.as_str()]));
+                let own = &own[name.as_str()];
+                // srt-slurm's own evals say nothing of some sizes, and no size that is said is 0.
+                if own.as_u64() != Some(0) {
+                    text(name, &plain(planned), &plain(own));
+                }
             }
         }
         let mut points = vec![self.conc];

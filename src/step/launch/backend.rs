@@ -36,6 +36,9 @@ pub struct Intent {
     pub files: Vec<(PathBuf, String)>,
 }
 
+/// What a launch shows, line by line; a server's lines come from a thread of their own.
+pub type Show<'a> = dyn FnMut(&str) + Send + 'a;
+
 /// How jobs run on one kind of cluster.
 pub trait Backend {
     /// What [`Backend::run`] would do; touches nothing.
@@ -48,16 +51,16 @@ pub trait Backend {
     ///
     /// # Errors
     /// A job that could not be started, or was lost; a job that failed is an [`Outcome`].
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem>;
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems>;
 
     /// [`Backend::run`], with its failures told apart.
     ///
     /// # Errors
     /// A job that did not succeed, and why.
-    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
         match self.run(job, cancel, show) {
             Ok(outcome) => Failure::check(&outcome, Kind::Benchmark, "the job"),
-            Err(problem) => Err(Failure::new(Kind::Infrastructure, problem)),
+            Err(problems) => Err(Failure::new(Kind::Infrastructure, problems)),
         }
     }
 

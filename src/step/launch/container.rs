@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::backend::{Backend, Intent, Prepared};
+use super::backend::{Backend, Intent, Prepared, Show};
 use super::leftovers::plain;
 use super::script::Script;
 use super::{LAUNCH_LOG, child};
@@ -18,7 +18,13 @@ const LABEL: &str = "sweepctl.runner";
 /// The file of the state folder with the container's variables.
 const ENV_FILE: &str = "container.env";
 /// Variables of the host that a container gets by name, where they are set: what downloads a model.
-const FROM_HOST: [&str; 3] = ["HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "OPENAI_API_KEY"];
+const FROM_HOST: [&str; 5] = [
+    "HF_ENDPOINT",
+    "HF_HUB_OFFLINE",
+    "HF_TOKEN",
+    "HUGGING_FACE_HUB_TOKEN",
+    "OPENAI_API_KEY",
+];
 /// The exit code of docker and podman themselves, where no container ran.
 const NO_CONTAINER: i32 = 125;
 /// How long the container command may take to list and remove; a cancelled step has little time.
@@ -115,6 +121,16 @@ impl Container {
         self.settings.mounts.iter().find_map(of_mount)
     }
 
+    /// The mounted folders, on the host.
+    #[must_use]
+    pub fn mounts(&self) -> Vec<PathBuf> {
+        self.settings
+            .mounts
+            .iter()
+            .map(|mount| PathBuf::from(&mount.host))
+            .collect()
+    }
+
     /// Asks the container command something, within [`RELEASE_TIME`].
     fn ask(&self, arguments: &[&str]) -> Result<Vec<String>, Problem> {
         let runtime = self.runtime();
@@ -149,7 +165,7 @@ impl Backend for Container {
         })
     }
 
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         self.script.find(job.workspace)?;
         let file = job.state.join(ENV_FILE);
         write_private(&file, &env_file(job.environment)).map_err(|error| {
@@ -168,9 +184,9 @@ impl Backend for Container {
                 "{} could not run the container; its output above says why",
                 self.runtime()
             );
-            return Err(
-                Problem::file("", message).hint("try the same on the node: `launch --dry-run` prints the command")
-            );
+            let problem =
+                Problem::file("", message).hint("try the same on the node: `launch --dry-run` prints the command");
+            return Err(problem.into());
         }
         Ok(outcome)
     }

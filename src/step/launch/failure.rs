@@ -33,7 +33,7 @@ pub const EXIT_CODES: [(Kind, u8, &str); 5] = [
     (
         Kind::Preflight,
         71,
-        "preflight: the node is not fit for the job; nothing was started",
+        "preflight: the node or its cluster's settings do not fit the job; nothing was started",
     ),
     (Kind::Engine, 72, "engine: the server did not start, or died"),
     (

@@ -1,15 +1,16 @@
 //! The backend that starts a server on the runner's own host, drives the throughput client and the eval against it, and
 //! stops it.
 
-use std::collections::VecDeque;
+mod server;
+
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::backend::{Backend, Intent, Prepared};
+use self::server::{Server, Tail, say};
+use super::backend::{Backend, Intent, Prepared, Show};
 use super::child;
 use super::failure::{Failure, Kind};
 use super::{LAUNCH_LOG, SERVER_LOG};
@@ -22,13 +23,8 @@ use crate::step::eval::endpoint::Endpoint;
 const EVAL_LOG: &str = "eval.log";
 /// The file of the state folder that the eval reads its job from.
 const ENVELOPE: &str = "envelope.json";
-/// Lines of the server's log that an error repeats.
-const TAIL: usize = 30;
 /// How long the eval may take to end: it ends its own child first, and stages what is there.
 const EVAL_GRACE: Duration = Duration::from_millis(4500);
-
-/// How long after its clients a dying server may be seen dead.
-const DEATH_NOTICE: Duration = Duration::from_millis(500);
 
 /// A server, and what is measured of it, on this host.
 #[derive(Debug, Clone)]
@@ -45,6 +41,12 @@ impl Local {
             settings: settings.clone(),
             task,
         }
+    }
+
+    /// Whether the server is the mock server, which loads no model.
+    #[must_use]
+    pub fn is_mock(&self) -> bool {
+        self.settings.server_command.program() == "sweepctl"
     }
 
     /// What must be right before the server is started.
@@ -123,7 +125,7 @@ impl Local {
         &self,
         job: &Prepared<'_>,
         commands: &Commands,
-        server: &Server,
+        server: &Server<'_>,
         show: &mut dyn FnMut(&str),
     ) -> Result<(), Failure> {
         if let Some(arguments) = &commands.throughput {
@@ -209,25 +211,17 @@ impl Backend for Local {
         })
     }
 
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let started = std::time::Instant::now();
         let ended = self.attempt(job, cancel, show);
-        let first = |failure: Failure| {
-            failure
-                .problems
-                .0
-                .into_iter()
-                .next()
-                .unwrap_or_else(|| Problem::file("", "failed"))
-        };
-        ended.map_err(first).map(|()| Outcome {
+        ended.map_err(|failure| failure.problems).map(|()| Outcome {
             ending: Ending::Code(0),
             stop: None,
             elapsed: started.elapsed(),
         })
     }
 
-    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
         let broken = |error: io::Error| Failure::new(Kind::Infrastructure, Problem::file("", error.to_string()));
         let port = self.port().map_err(broken)?;
         let commands = self
@@ -237,32 +231,31 @@ impl Backend for Local {
         std::fs::write(job.state.join(ENVELOPE), envelope).map_err(broken)?;
 
         let log = job.workspace.join(SERVER_LOG);
-        show(&format!(
-            "launch: starting the server on port {port}; its log is {}",
-            log.display()
-        ));
-        let server = Server::start(&commands.server, job, cancel);
-        let ready = Endpoint::parse(&url(port), None).and_then(|endpoint| {
-            endpoint.wait(
-                Duration::from_secs(self.settings.ready_timeout_seconds),
-                &server.clients,
-            )
+        let show = Mutex::<&mut Show<'_>>::new(show);
+        say(&show, &format!("launch: starting the server on port {port}"));
+        let (tail, death, measured) = std::thread::scope(|scope| {
+            let server = Server::start(scope, &commands.server, job, cancel, &show);
+            let ready = Endpoint::parse(&url(port), None).and_then(|endpoint| {
+                endpoint.wait(
+                    Duration::from_secs(self.settings.ready_timeout_seconds),
+                    &server.clients,
+                )
+            });
+            let measured = match ready {
+                Ok(()) => {
+                    say(&show, "launch: the server is healthy");
+                    self.measure(job, &commands, &server, &mut |line| say(&show, line))
+                }
+                Err(problem) => Err(Failure::new(Kind::Engine, problem)),
+            };
+            (Arc::clone(&server.tail), server.stop(measured.is_err()), measured)
         });
-        let measured = match ready {
-            Ok(()) => {
-                show("launch: the server is healthy");
-                self.measure(job, &commands, &server, show)
-            }
-            Err(problem) => Err(Failure::new(Kind::Engine, problem)),
-        };
-        let tail = Arc::clone(&server.tail);
-        // A server that ended by itself is the reason of whatever failed after it.
-        let death = server.stop(measured.is_err());
         match (cancel.signal(), death, measured) {
             (Some(signal), ..) => {
                 let problem = Problem::file("", format!("the launch was ended by {signal}"));
                 Err(Failure::new(Kind::Cancelled(signal), problem))
             }
+            // A server that ended by itself is the reason of whatever failed after it.
             (None, Some(death), _) => Err(with_tail(death, &log, &tail)),
             (None, None, Err(failure)) if failure.kind == Kind::Engine => Err(with_tail(failure, &log, &tail)),
             (None, None, measured) => measured,
@@ -285,88 +278,4 @@ fn with_tail(mut failure: Failure, log: &Path, tail: &Tail) -> Failure {
         });
     }
     failure
-}
-
-/// The last lines of a log, as they may be shown.
-#[derive(Debug, Default)]
-struct Tail(Mutex<VecDeque<String>>);
-
-impl Tail {
-    /// How much of a line is kept, in characters.
-    const WIDTH: usize = 400;
-
-    fn lock(&self) -> MutexGuard<'_, VecDeque<String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn push(&self, line: &str) {
-        let mut lines = self.lock();
-        if lines.len() == TAIL {
-            lines.pop_front();
-        }
-        lines.push_back(line.chars().take(Self::WIDTH).collect());
-    }
-
-    fn lines(&self) -> Vec<String> {
-        self.lock().iter().cloned().collect()
-    }
-}
-
-/// A running server.
-struct Server {
-    /// What ends it.
-    end: Cancellation,
-    /// What ends its clients: the launch's own cancellation, or its death.
-    clients: Cancellation,
-    thread: JoinHandle<io::Result<Outcome>>,
-    tail: Arc<Tail>,
-}
-
-impl Server {
-    fn start(arguments: &[String], job: &Prepared<'_>, cancel: &Cancellation) -> Self {
-        let (end, clients) = (cancel.part(None), cancel.part(None));
-        let tail = Arc::<Tail>::default();
-        let command = child::of_arguments(arguments, job);
-        let watch = Watch {
-            // Its lines are shown in an error, of which no line may be a command of the runner either.
-            neutralise: true,
-            ..child::watch(job, SERVER_LOG)
-        };
-        let (own_end, own_clients, own_tail) = (end.clone(), clients.clone(), Arc::clone(&tail));
-        let thread = std::thread::spawn(move || {
-            let outcome = process::run(command, &watch, &own_end, &mut |line| own_tail.push(line));
-            own_clients.cancel();
-            outcome
-        });
-        Self {
-            end,
-            clients,
-            thread,
-            tail,
-        }
-    }
-
-    /// Ends it. A server that had ended before, or never started, is a failure. After a failure of its clients it is
-    /// given a moment to be seen dead.
-    fn stop(self, clients_failed: bool) -> Option<Failure> {
-        let died = if clients_failed {
-            !self.clients.sleep(DEATH_NOTICE)
-        } else {
-            self.clients.signal().is_some()
-        };
-        self.end.cancel();
-        match self.thread.join() {
-            Ok(Ok(outcome)) if died => {
-                let problem = Problem::file("", format!("the server {outcome}"));
-                Some(Failure::new(Kind::Engine, problem))
-            }
-            Ok(Ok(_)) => None,
-            Ok(Err(error)) if died => Some(Failure::new(Kind::Engine, Problem::file("", error.to_string()))),
-            Ok(Err(error)) => Some(Failure::new(Kind::Infrastructure, Problem::file("", error.to_string()))),
-            Err(_) => Some(Failure::new(
-                Kind::Infrastructure,
-                Problem::file("", "the server's watcher panicked"),
-            )),
-        }
-    }
 }

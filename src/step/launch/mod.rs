@@ -4,6 +4,7 @@ pub mod backend;
 pub mod child;
 pub mod container;
 pub mod failure;
+pub mod hub;
 pub mod leftovers;
 pub mod local;
 pub mod outputs;
@@ -17,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use self::backend::{Backend, Prepared};
+use self::backend::{Backend, Prepared, Show};
 use self::container::Container;
 use self::failure::{Failure, Kind};
 use self::local::Local;
@@ -116,7 +117,8 @@ impl Chosen {
             Self::Script(script) => Needs::Script(script),
             Self::Local(local) => Needs::Local(local),
             Self::Container(container, gpus) => Needs::Container(container, *gpus),
-            Self::Slurm(_) | Self::Srt(_) => Needs::Slurm,
+            Self::Slurm(slurm) => Needs::Slurm(Some(slurm)),
+            Self::Srt(_) => Needs::Slurm(None),
         }
     }
 }
@@ -147,14 +149,16 @@ pub fn launch(
     tasks: Vec<String>,
     limits: Limits,
     cancel: &Cancellation,
-    show: &mut dyn FnMut(&str),
+    show: &mut Show<'_>,
 ) -> Result<(), Failure> {
     // A log over the user's size limit is then an error of writing it, as on a full disk, and no death.
     let survived = Arc::default();
     let _ = signal_hook::flag::register(nix::sys::signal::Signal::SIGXFSZ as i32, survived);
     let _lock = lock(job.state).map_err(infrastructure)?;
     clear(chosen.backend(), job, show)?;
-    preflight::check(chosen.needs(), job, limits.preflight, cancel)?;
+    let fits = chosen.backend().intend(job).map(drop);
+    fits.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
+    preflight::check(chosen.needs(), job, limits.preflight, cancel, show)?;
     leftovers::mark(job.state).map_err(|error| {
         let name = job.state.display().to_string();
         infrastructure(Problem::file(

@@ -78,7 +78,7 @@ impl Expected<'_> {
             (Nodes::Multi(_), Scenario::Fixed(_)) => {
                 let glob = format!("{}_*.json", globset::escape(self.result));
                 let found = stage::find(self.workspace, &[glob], false).files;
-                let fresh: Vec<PathBuf> = found.into_iter().filter(|file| self.is_fresh(file)).collect();
+                let fresh: Vec<PathBuf> = found.into_iter().filter(|file| is_fresh(file, self.started)).collect();
                 if fresh.is_empty() {
                     let name = format!("{}_*.json", self.result);
                     problems.push(self.missing(&name, "*.json", "the benchmark saved nothing: see its log"));
@@ -86,7 +86,8 @@ impl Expected<'_> {
                 return fresh;
             }
         };
-        let (there, missing): (Vec<PathBuf>, Vec<PathBuf>) = wanted.into_iter().partition(|file| self.is_fresh(file));
+        let (there, missing): (Vec<PathBuf>, Vec<PathBuf>) =
+            wanted.into_iter().partition(|file| is_fresh(file, self.started));
         for file in missing {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             problems.push(self.missing(&name, "*.json", "the benchmark saved nothing: see its log"));
@@ -127,16 +128,7 @@ impl Expected<'_> {
 
     fn has_fresh_results(&self, folder: &Path) -> bool {
         let found = stage::find(folder, &["results*.json"], false);
-        found.files.iter().any(|file| self.is_fresh(file))
-    }
-
-    /// Whether a plain file was written since the job's start.
-    fn is_fresh(&self, file: &Path) -> bool {
-        let Ok(metadata) = file.symlink_metadata() else {
-            return false;
-        };
-        let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        metadata.is_file() && modified + CLOCK_SLACK >= self.started
+        found.files.iter().any(|file| is_fresh(file, self.started))
     }
 
     fn missing(&self, name: &str, like: &str, hint: &str) -> Problem {
@@ -164,6 +156,16 @@ impl Expected<'_> {
         }
         Problem::file("", format!("{message}; found instead: {found}"))
     }
+}
+
+/// Whether a plain file was written since a job's start.
+#[must_use]
+pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
+    let Ok(metadata) = file.symlink_metadata() else {
+        return false;
+    };
+    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    metadata.is_file() && modified + CLOCK_SLACK >= started
 }
 
 /// Whether a benchmark did what it should. Of an agentic replay some requests may fail.

@@ -3,7 +3,8 @@
 
 use std::path::Path;
 use std::process::Command;
-use std::time::Duration;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -11,8 +12,10 @@ use super::backend::Prepared;
 use super::child;
 use super::container::{self, Container};
 use super::failure::{Failure, Kind};
+use super::hub::{self, Answer, Model};
 use super::local::Local;
 use super::script::Script;
+use super::slurm::SlurmBackend;
 use crate::config::clusters::Gpus;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{self, Cancellation, Stop, Watch};
@@ -21,6 +24,12 @@ use crate::process::{self, Cancellation, Stop, Watch};
 pub const DEADLINE: Duration = Duration::from_secs(60);
 /// What a GPU without a job may hold, in MiB: drivers keep some hundred.
 const MAX_USED_MIB: u64 = 2048;
+/// How long the hub may take to answer.
+const HUB_TIME: Duration = Duration::from_secs(10);
+/// How often the wait for it looks whether it was cancelled.
+const TICK: Duration = Duration::from_millis(40);
+/// How many of a tool's last lines are repeated.
+const SAID: usize = 3;
 /// The most lines that are read of a tool.
 const MAX_LINES: usize = 20_000;
 
@@ -33,18 +42,28 @@ pub enum Needs<'a> {
     Local(&'a Local),
     /// A container command, an image, a script and GPUs.
     Container(&'a Container, Gpus),
-    /// A controller that answers; its nodes are Slurm's own to check.
-    Slurm,
+    /// A controller that answers, and the launch script where there is one; its nodes are Slurm's own to check.
+    Slurm(Option<&'a SlurmBackend>),
 }
 
-/// Checks a node, all checks within one deadline.
+/// Checks a node, all checks within one deadline. What may go wrong later is said.
 ///
 /// # Errors
 /// Everything that is wrong with it, under its name.
-pub fn check(needs: Needs<'_>, job: &Prepared<'_>, deadline: Duration, cancel: &Cancellation) -> Result<(), Failure> {
+pub fn check(
+    needs: Needs<'_>,
+    job: &Prepared<'_>,
+    deadline: Duration,
+    cancel: &Cancellation,
+    show: &mut dyn FnMut(&str),
+) -> Result<(), Failure> {
     let limit = cancel.part(Some(deadline));
-    let checks = Checks { job, cancel: &limit };
-    let mut problems = checks.all(needs);
+    let checks = Checks {
+        job,
+        cancel: &limit,
+        end: Instant::now() + deadline,
+    };
+    let mut problems = checks.all(needs, show);
     if let Some(signal) = cancel.signal() {
         let problem = Problem::file("", format!("the checks of the node were ended by {signal}"));
         return Err(Failure::new(Kind::Cancelled(signal), problem));
@@ -71,10 +90,11 @@ fn node_name() -> String {
 struct Checks<'a> {
     job: &'a Prepared<'a>,
     cancel: &'a Cancellation,
+    end: Instant,
 }
 
 impl Checks<'_> {
-    fn all(&self, needs: Needs<'_>) -> Problems {
+    fn all(&self, needs: Needs<'_>, show: &mut dyn FnMut(&str)) -> Problems {
         let mut problems = Problems::default();
         let mut note =
             |result: Result<(), Problem>| problems.extend(result.err().map_or_else(Problems::default, Problems::from));
@@ -94,14 +114,58 @@ impl Checks<'_> {
                 }
                 note(self.image(container));
             }
-            Needs::Slurm => note(self.ask("scontrol", &["ping"]).map(drop)),
+            Needs::Slurm(slurm) => {
+                note(slurm.map_or(Ok(()), |slurm| slurm.find_script(self.job).map(drop)));
+                note(self.ask("scontrol", &["ping"]).map(drop).map_err(|problem| {
+                    problem.hint("see whether slurmctld runs on that host, and whether SLURM_CONF names this cluster")
+                }));
+            }
         }
         let container = match needs {
             Needs::Container(container, _) => Some(container),
             _ => None,
         };
         note(self.model(container));
+        match self.of_hub(needs).map(|model| self.hub(model)) {
+            None | Some(Answer::There) => {}
+            Some(Answer::Refused(problem)) => note(Err(problem)),
+            Some(Answer::Unknown(why)) => show(&format!("launch: warning: {why}")),
+        }
         problems
+    }
+
+    /// The model that an engine of this host would look for at the hub; none where its folder is known.
+    fn of_hub(&self, needs: Needs<'_>) -> Option<Model> {
+        let variable = |name| self.job.environment.get(name);
+        let name = variable("MODEL").filter(|_| variable("MODEL_PATH").is_none())?;
+        match needs {
+            Needs::Local(local) if !local.is_mock() && !Path::new(name).is_dir() => {
+                let home: Vec<_> = hub::home().into_iter().collect();
+                Model::new(name, &home, hub::cache().into_iter().collect())
+            }
+            // Each mount may be its home, or its cache.
+            Needs::Container(container, _) => Model::new(name, &container.mounts(), container.mounts()),
+            _ => None,
+        }
+    }
+
+    /// What the hub's cache or the hub says of a model, while the checks may still take time.
+    fn hub(&self, model: Model) -> Answer {
+        if model.is_cached() {
+            return Answer::There;
+        }
+        let time = self.end.saturating_duration_since(Instant::now()).min(HUB_TIME);
+        let (sender, receiver) = channel();
+        // A name that is looked up for long cannot be interrupted, and nobody waits for it.
+        std::thread::spawn(move || sender.send(model.ask(time)));
+        let started = Instant::now();
+        loop {
+            match receiver.recv_timeout(TICK) {
+                Ok(answer) => return answer,
+                Err(RecvTimeoutError::Timeout) if self.cancel.signal().is_none() && started.elapsed() < time => {}
+                Err(_) => return Answer::Unknown("the hub was asked for the model, and gave no answer".to_owned()),
+            }
+        }
     }
 
     /// Whether the image is here, or its registry knows it.
@@ -122,7 +186,7 @@ impl Checks<'_> {
             })
     }
 
-    /// A model that is a folder must be one, on the host where a container mounts it. Of others only the hub knows.
+    /// A model that is a folder must be one, on the host where a container mounts it.
     fn model(&self, container: Option<&Container>) -> Result<(), Problem> {
         let path = match self.job.environment.get("MODEL_PATH") {
             Some(path) if path.starts_with('/') => Path::new(path),
@@ -206,8 +270,11 @@ impl Checks<'_> {
                 Err(Problem::file("", format!("{asked} does not answer")).hint("drain the node and look at it"))
             }
             Ok(outcome) => {
-                let last = lines.last().map(String::as_str).unwrap_or_default();
-                Err(Problem::file("", format!("{asked} {outcome}: {last}")).hint("drain the node and look at it"))
+                let says = |line: &&String| line.chars().any(char::is_alphanumeric);
+                let last: Vec<&str> = lines.iter().filter(says).rev().take(SAID).map(String::as_str).collect();
+                let last: Vec<&str> = last.into_iter().rev().collect();
+                let message = format!("{asked} {outcome}: {}", last.join("; "));
+                Err(Problem::file("", message).hint("drain the node and look at it"))
             }
             Err(error) if !child::is_there(program) => {
                 Err(Problem::file("", error.to_string()).hint(format!("install {program} on the node")))

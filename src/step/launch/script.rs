@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::backend::{Backend, Intent, Prepared};
+use super::backend::{Backend, Intent, Prepared, Show};
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters;
 use crate::config::problem::{Problem, Problems};
@@ -52,11 +52,11 @@ impl Backend for Script {
         })
     }
 
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let mut command = child::command("bash", job);
         command.arg(self.find(job.workspace)?).current_dir(job.workspace);
         process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show)
-            .map_err(|error| Problem::file("", error.to_string()))
+            .map_err(|error| Problem::file("", error.to_string()).into())
     }
 
     fn release(&self, _: &str, _: &Path) -> Result<Vec<String>, Problem> {

@@ -1,5 +1,6 @@
 //! A job from its submission to its end: its state and its log, live.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
@@ -28,8 +29,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub struct Job<'a> {
     /// Its id.
     pub id: &'a str,
-    /// Where it writes to, where the launch decided that; else Slurm says.
-    pub log: Option<PathBuf>,
+    /// Where it writes to; where the launch did not decide that, Slurm says it while the job is followed.
+    pub log: OnceCell<PathBuf>,
+    /// Whether that is the launch's own file, which is of no use beside the copy.
+    pub own_log: bool,
     /// Where the copy without secrets is kept.
     pub copy: &'a Path,
     /// What no line may show.
@@ -53,14 +56,17 @@ pub fn follow(job: &Job<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) 
         match reports.try_recv() {
             Ok(Answer::Report(report)) => {
                 teller.tell(&report, show);
+                if let Some(log) = &report.log {
+                    job.log.get_or_init(|| log.clone());
+                }
                 if tail.is_none()
-                    && let Some(log) = job.log.as_ref().or(report.log.as_ref())
+                    && let Some(log) = job.log.get()
                 {
                     tail = Some(Tail::start(log, job.copy, job.secrets)?);
                 }
                 if is_over(&report.state) {
                     if let Some(tail) = tail {
-                        tail.finish(job.log.is_some(), REST, show)?;
+                        tail.finish(job.own_log, REST, show)?;
                     }
                     return report.outcome(job.id, job.started.elapsed());
                 }
@@ -89,7 +95,7 @@ fn cancelled(
         }
     })?;
     if let Some(tail) = tail {
-        tail.finish(job.log.is_some(), LAST_WORDS, show)?;
+        tail.finish(job.own_log, LAST_WORDS, show)?;
     }
     Ok(Outcome {
         ending: Ending::Signal(nix::libc::SIGTERM),

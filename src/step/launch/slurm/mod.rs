@@ -21,7 +21,8 @@ use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome, Stop};
 use crate::step::results::file;
 
-use super::backend::{Backend, Intent, Prepared};
+use super::LAUNCH_LOG;
+use super::backend::{Backend, Intent, Prepared, Show};
 use submit::Submitted;
 
 pub(super) use follow::{Job, follow};
@@ -103,6 +104,14 @@ impl SlurmBackend {
         problems.into_result()?;
         Ok(arguments)
     }
+
+    /// The launch script's file, if it is there.
+    ///
+    /// # Errors
+    /// It is not, or is a link.
+    pub fn find_script(&self, job: &Prepared<'_>) -> Result<PathBuf, Problem> {
+        plain_file(job.workspace, Path::new(&self.script(job.runner)?))
+    }
 }
 
 impl Backend for SlurmBackend {
@@ -116,9 +125,11 @@ impl Backend for SlurmBackend {
         })
     }
 
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let started = Instant::now();
-        plain_file(job.workspace, Path::new(&self.script(job.runner)?))?;
+        let mut problems = self.intend(job).err().unwrap_or_default();
+        problems.0.extend(self.find_script(job).err());
+        problems.into_result()?;
         let folder = folder(job.state, FOLDER)?;
         let batch = folder.join("batch.sh");
         file::write_atomic(&batch, submit::BATCH.as_bytes()).map_err(|error| {
@@ -126,7 +137,7 @@ impl Backend for SlurmBackend {
             Problem::file(&name, format!("`{name}` cannot be written: {error}"))
         })?;
         let record = Record::create(job.state)?;
-        let arguments = self.arguments(job, &record.token()).map_err(first)?;
+        let arguments = self.arguments(job, &record.token())?;
         let id = match submit::submit(&arguments, job.environment, job.workspace, &record, cancel, show)? {
             Submitted::Job(id) => id,
             Submitted::Cancelled => return Ok(never_ran(cancel, started)),
@@ -134,8 +145,9 @@ impl Backend for SlurmBackend {
         show(&format!("Slurm job {id} is submitted to {}", self.settings.partition));
         let followed = Job {
             id: &id,
-            log: Some(folder.join(format!("job-{id}.raw"))),
-            copy: &folder.join(format!("job-{id}.log")),
+            log: folder.join(format!("job-{id}.raw")).into(),
+            own_log: true,
+            copy: &job.workspace.join(LAUNCH_LOG),
             secrets: &self.secrets,
             started,
         };
@@ -159,14 +171,6 @@ pub(super) fn never_ran(cancel: &Cancellation, started: Instant) -> Outcome {
         stop: cancel.signal().map(Stop::Cancelled),
         elapsed: started.elapsed(),
     }
-}
-
-/// The first of several problems; they were all said when the launch was checked.
-pub(super) fn first(problems: Problems) -> Problem {
-    let mut problems = problems.0.into_iter();
-    problems
-        .next()
-        .unwrap_or_else(|| Problem::file("", "the job cannot be submitted"))
 }
 
 /// A runner's name as a job's: what squeue prints of it on one line is the name.

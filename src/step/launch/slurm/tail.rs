@@ -16,13 +16,13 @@ use crate::step::results::file;
 const TICK: Duration = Duration::from_millis(50);
 /// How long a log must not have grown after the job's end: file systems of clusters deliver late.
 const SETTLE: Duration = Duration::from_millis(400);
-/// Lines that wait to be shown.
-const QUEUE: usize = 1024;
+/// Texts of up to 64 KiB that wait to be shown.
+const QUEUE: usize = 16;
 
 /// The lines of a job's log, as they come.
 #[derive(Debug)]
 pub struct Tail {
-    lines: Receiver<String>,
+    texts: Receiver<String>,
     over: Arc<AtomicBool>,
     source: PathBuf,
     copy: PathBuf,
@@ -43,20 +43,23 @@ impl Tail {
             over: Arc::clone(&over),
             grown: Instant::now(),
         };
-        let (sender, lines) = sync_channel(QUEUE);
+        let (sender, texts) = sync_channel(QUEUE);
         let secrets = secrets.to_vec();
         std::thread::spawn(move || {
             let mut problem = None;
-            read_lines(Noticing(&mut growing, &mut problem), &secrets, |line| {
-                sender.send(line).is_ok()
+            read_lines(Noticing(&mut growing, &mut problem), &secrets, |text| {
+                sender.send(text).is_ok()
             });
             if let Some(error) = problem {
-                let _ = sender.send(format!("the log `{}` cannot be read: {error}", growing.path.display()));
+                let _ = sender.send(format!(
+                    "the log `{}` cannot be read: {error}\n",
+                    growing.path.display()
+                ));
             }
         });
         let kept = File::create(copy).map_err(|error| unwritable(copy, &error))?;
         Ok(Self {
-            lines,
+            texts,
             over,
             source: source.to_owned(),
             copy: copy.to_owned(),
@@ -69,14 +72,19 @@ impl Tail {
     pub fn show(&mut self, time: Duration, show: &mut dyn FnMut(&str)) -> bool {
         let end = Instant::now() + time;
         loop {
-            match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(line) => {
+            match self.texts.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(text) => {
                     if let Ok(kept) = &mut self.kept
-                        && let Err(error) = kept.write_all(format!("{line}\n").as_bytes())
+                        && let Err(error) = kept.write_all(text.as_bytes())
                     {
                         self.kept = Err(error);
                     }
-                    show(&if self.neutralise { harmless(&line) } else { line });
+                    for line in text.lines() {
+                        match self.neutralise {
+                            true => show(&harmless(line)),
+                            false => show(line),
+                        }
+                    }
                 }
                 Err(RecvTimeoutError::Timeout) => return true,
                 Err(RecvTimeoutError::Disconnected) => return false,

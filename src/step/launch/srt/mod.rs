@@ -3,18 +3,21 @@
 //! `srtctl apply` submits the job and returns; from its id on, the job is followed and ended as every Slurm job is.
 
 mod recipe;
+mod results;
 mod sides;
 mod write;
 mod yaml;
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 use regex::Regex;
 
-use super::backend::{Backend, Intent, Prepared};
+use super::LAUNCH_LOG;
+use super::backend::{Backend, Intent, Prepared, Show};
 use super::slurm::{self, Job, Record};
 use crate::config::clusters::Srt;
 use crate::config::problem::{Problem, Problems};
@@ -109,7 +112,7 @@ impl SrtBackend {
     ) -> Result<Outcome, Problem> {
         let watch = Watch {
             deadline: Some(DEADLINE),
-            log: Some(job.state.join(FOLDER).join("srtctl.log")),
+            log: Some(job.workspace.join(LAUNCH_LOG)),
             secrets: self.secrets.clone(),
             grace: GRACE,
             ..Watch::default()
@@ -141,11 +144,12 @@ impl Backend for SrtBackend {
         })
     }
 
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
-        let started = Instant::now();
-        let folder = slurm::folder(job.state, FOLDER)?;
+    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
+        let (started, since) = (Instant::now(), SystemTime::now());
+        self.intend(job)?;
+        slurm::folder(job.state, FOLDER)?;
         let record = Record::create(job.state)?;
-        let text = self.recipe(job, &record.token()).map_err(slurm::first)?;
+        let text = self.recipe(job, &record.token())?;
         let path = Self::file(job);
         file::write_atomic(&path, text.as_bytes()).map_err(|error| {
             let name = path.display().to_string();
@@ -159,8 +163,8 @@ impl Backend for SrtBackend {
                 slurm::end(&ids.clone().unwrap_or_default(), PARTING, &mut || {})?;
                 return match applied? {
                     cancelled if matches!(cancelled.stop, Some(Stop::Cancelled(_))) => Ok(cancelled),
-                    failed if !failed.is_success() => Err(refused(&failed)),
-                    _ => Err(ids.err().unwrap_or_else(nothing_submitted)),
+                    failed if !failed.is_success() => Err(refused(&failed).into()),
+                    _ => Err(ids.err().unwrap_or_else(nothing_submitted).into()),
                 };
             }
         };
@@ -168,13 +172,19 @@ impl Backend for SrtBackend {
         for id in &ids {
             let followed = Job {
                 id,
-                log: None,
-                copy: &folder.join(format!("job-{id}.log")),
+                log: OnceCell::new(),
+                own_log: false,
+                copy: &job.workspace.join(format!("slurm-{id}.log")),
                 secrets: &self.secrets,
                 started,
             };
             let end = || drop(slurm::end(&ids, slurm::CANCEL, &mut || {}));
-            outcome = slurm::follow(&followed, cancel, show).inspect_err(|_| end())?;
+            let ended = slurm::follow(&followed, cancel, show).inspect_err(|_| end());
+            // Also of a job that failed, or was lost: its logs say why.
+            if let Some(log) = followed.log.get() {
+                results::Outputs::of(log, job, &self.secrets).bring(since, cancel, show);
+            }
+            outcome = ended?;
             if !outcome.is_success() {
                 end();
                 break;

@@ -21,6 +21,19 @@ use crate::step::launch::slurm;
 /// The schema that is written and accepted.
 pub const SCHEMA: u64 = 2;
 
+/// The job's variables that a replay's client reads from its recipe.
+const REPLAY: [&str; 9] = [
+    "DURATION",
+    "FRAMEWORK",
+    "KV_OFFLOADING",
+    "KV_OFFLOAD_BACKEND",
+    "KV_OFFLOAD_BACKEND_METADATA",
+    "MODEL_PREFIX",
+    "PRECISION",
+    "RESULT_FILENAME",
+    "TOTAL_CPU_DRAM_GB",
+];
+
 /// What a recipe is made from.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
@@ -57,6 +70,15 @@ pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
     recipe.set(&["model", "precision"], topology.precision.as_str());
     let points = row.conc.points().iter().map(|point| (*point).into());
     recipe.set(&["benchmark", "concurrencies"], Yaml::List(points.collect()));
+    if row.seq().is_none() {
+        // The replay's client takes its own settings from here, and calls its result by the recipe's name without one.
+        for name in REPLAY {
+            recipe.set(
+                &["benchmark", "env", name],
+                request.environment.get(name).unwrap_or_default(),
+            );
+        }
+    }
     recipe.set(&["sbatch_directives", "comment"], token);
     let text = recipe.to_text();
     text.map_err(|error| Problem::file(named(row).unwrap_or_default(), error.to_string()).into())

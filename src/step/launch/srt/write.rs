@@ -49,7 +49,7 @@ pub fn recipe(row: &Row, gpus_per_node: Option<u64>) -> Result<Yaml, Problems> {
     let (Some(engine), Some(seq), Some(gpus), true) = (engine, seq, gpus_per_node, reasons.is_empty()) else {
         let message = format!("the row names no `srt-recipe`, and needs one: {}", reasons.join("; "));
         return Err(Problem::file("", message)
-            .hint("write a recipe and name it in the search-space entry")
+            .hint("write a recipe, and name it as `srt-recipe` in the search-space entry; see docs/launch.md")
             .into());
     };
     let roles = sides
@@ -94,7 +94,7 @@ fn reasons(
         reasons.push(format!("`{}` is no engine behind Dynamo", topology.framework));
     }
     if seq.is_none() {
-        reasons.push("its traces are replayed by a client of the recipe's".to_owned());
+        reasons.push("its replay's client and the engine's context are set up by the recipe".to_owned());
     }
     if gpus_per_node.is_none() {
         reasons.push(format!(
