@@ -6,8 +6,9 @@ use serde::Serialize;
 use crate::config::labels::Labels;
 use crate::config::workflows::extra::{Job, Step, StepPlace};
 use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
-use crate::matrix::bucket::{Bucket, MAX_BUNDLES, MAX_SHARD_JOBS};
+use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
+use crate::matrix::shard::{MAX_BUNDLES, MAX_SHARD_JOBS};
 
 /// The versions that a build of the binary installs, from PyPI.
 const CARGO_ZIGBUILD: &str = "0.24.1";
@@ -122,25 +123,18 @@ pub struct DecidedFlag {
     output: &'static str,
     variable: &'static str,
     flag: &'static str,
-    /// Whether it changes what is planned, and not only how it is emitted.
-    plans: bool,
 }
 
 const DECIDED_FLAGS: &[DecidedFlag] = &[
-    decided("trim", "TRIM", "--trim-conc", true),
-    decided("all_evals", "ALL_EVALS", "--all-evals", true),
-    decided("evals_only", "EVALS_ONLY", "--evals-only", true),
-    decided("canary", "CANARY", "--canary", false),
-    decided("agentx_fast", "AGENTX_FAST", "--agentx-fast", false),
+    decided("trim", "TRIM", "--trim-conc"),
+    decided("all_evals", "ALL_EVALS", "--all-evals"),
+    decided("evals_only", "EVALS_ONLY", "--evals-only"),
+    decided("canary", "CANARY", "--canary"),
+    decided("agentx_fast", "AGENTX_FAST", "--agentx-fast"),
 ];
 
-const fn decided(output: &'static str, variable: &'static str, flag: &'static str, plans: bool) -> DecidedFlag {
-    DecidedFlag {
-        output,
-        variable,
-        flag,
-        plans,
-    }
+const fn decided(output: &'static str, variable: &'static str, flag: &'static str) -> DecidedFlag {
+    DecidedFlag { output, variable, flag }
 }
 
 /// The outputs of `sweepctl decide` that jobs read.
