@@ -105,7 +105,10 @@ fn print(comparison: &Comparison) -> anyhow::Result<()> {
         ("only now", &comparison.only_current),
     ] {
         for measured in only {
-            output::text(&format!("{title}: {}\n", crate::config::problem::printable(&measured.to_string())))?;
+            output::text(&format!(
+                "{title}: {}\n",
+                crate::config::problem::printable(&measured.to_string())
+            ))?;
         }
     }
     output::text(&format!("{}\n", summary::counted(comparison)))

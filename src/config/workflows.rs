@@ -4,10 +4,11 @@ pub mod extra;
 
 use std::sync::Arc;
 
-use extra::{Job, Step, StepPlace};
+use extra::{Job, Steps};
 use indexmap::IndexMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::decode::Decoder;
 use super::labels::named;
@@ -41,6 +42,7 @@ pub struct Workflows {
     /// Actions by `owner/name`.
     pub actions: IndexMap<String, Pin>,
     /// What the token of each job may do.
+    #[schemars(transform = scopes)]
     pub permissions: IndexMap<String, Permissions>,
     /// Minutes of the jobs that take no GPU.
     pub timeouts: Timeouts,
@@ -54,7 +56,7 @@ pub struct Workflows {
     pub ingest: Option<Ingest>,
     /// Steps of a repository's own, by the place where they run.
     #[schemars(default)]
-    pub extra_steps: IndexMap<StepPlace, Vec<Step>>,
+    pub extra_steps: Steps,
     /// Jobs of a repository's own in `run-sweep`, by id.
     #[schemars(default)]
     pub extra_jobs: IndexMap<String, Job>,
@@ -145,6 +147,13 @@ pub const SCOPES: &[&str] = &[
     "security-events",
     "statuses",
 ];
+
+/// The schema of permissions by job: scopes are GitHub's.
+fn scopes(schema: &mut Schema) {
+    if let Some(of_job) = schema.get_mut("additionalProperties").and_then(Value::as_object_mut) {
+        of_job.insert("propertyNames".to_owned(), json!({ "enum": SCOPES }));
+    }
+}
 
 /// Minutes of jobs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]

@@ -41,7 +41,8 @@ impl Accounts {
                 }
                 serde_json::from_value::<Account>(value).map(Some).map_err(|error| {
                     let message = format!("`{}` is no account of jobs: {error}", source.name);
-                    Problem::file(&source.name, message).hint("write it with `sweepctl collect ... --plan F --account FILE`")
+                    Problem::file(&source.name, message)
+                        .hint("write it with `sweepctl collect ... --plan F --account FILE`")
                 })
             });
             match read {

@@ -4,7 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::config::labels::Labels;
-use crate::config::workflows::extra::{Job, Step, StepPlace};
+use crate::config::workflows::extra::{Job, Steps};
 use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
@@ -46,7 +46,7 @@ pub struct Model {
     /// Where a finished sweep is announced.
     pub ingest: Option<Ingest>,
     /// A repository's own steps; both places are always there.
-    pub extra_steps: IndexMap<&'static str, Vec<Step>>,
+    pub extra_steps: Steps,
     /// A repository's own jobs.
     pub extra_jobs: IndexMap<String, Job>,
     /// Numbers that are GitHub's, or follow from them.
@@ -262,7 +262,6 @@ impl Model {
     #[must_use]
     pub fn new(labels: &Labels, settings: &Workflows) -> Self {
         let sweep_labels: Vec<&String> = labels.primary.keys().chain(labels.modifiers.keys()).collect();
-        let steps = |place| settings.extra_steps.get(&place).cloned().unwrap_or_default();
         let buckets: Vec<BucketJob> = Bucket::ALL.iter().map(|bucket| job_of(*bucket)).collect();
         Self {
             workflows: settings.workflows.clone(),
@@ -280,10 +279,7 @@ impl Model {
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.clone(),
             ingest: settings.ingest.clone(),
-            extra_steps: IndexMap::from([
-                ("before-launch", steps(StepPlace::BeforeLaunch)),
-                ("after-launch", steps(StepPlace::AfterLaunch)),
-            ]),
+            extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),
             limits: Limits {
                 shard_jobs: MAX_SHARD_JOBS,

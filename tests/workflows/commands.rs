@@ -135,7 +135,16 @@ fn a_shard_says_what_its_jobs_upload_and_how_many_run() {
             .rsplit_once('_')
             .expect("a bucket and a number");
         let path = dir.to_str().expect("a path");
-        let args = ["shard", "--plan", path, "--bucket", bucket, "--index", number, "--github-output"];
+        let args = [
+            "shard",
+            "--plan",
+            path,
+            "--bucket",
+            bucket,
+            "--index",
+            number,
+            "--github-output",
+        ];
         let (output, outputs) = step(&args, "");
         assert!(output.status.success(), "{}", stderr(&output));
         let envelopes: Vec<Value> = serde_json::from_str(of(&outputs, "envelopes")).expect("a list");

@@ -42,7 +42,7 @@ impl Metric {
     #[must_use]
     pub fn regression(&self) -> f64 {
         match MORE_IS_BETTER.iter().any(|part| self.name.contains(part)) {
-            true => -self.change_percent,
+            true => 0.0 - self.change_percent,
             false => self.change_percent,
         }
     }

@@ -102,7 +102,11 @@ pub fn compare(baseline: &Path, current: &Path, metrics: &Metrics) -> Result<Com
     comparison.problems.extend(throughput.ambiguous);
     comparison.problems.extend(scores.ambiguous);
     for (only, of_throughput, of_scores) in [
-        (&mut comparison.only_baseline, throughput.only_before, scores.only_before),
+        (
+            &mut comparison.only_baseline,
+            throughput.only_before,
+            scores.only_before,
+        ),
         (&mut comparison.only_current, throughput.only_after, scores.only_after),
     ] {
         only.extend(of_throughput.into_iter().chain(of_scores));

@@ -43,7 +43,9 @@ pub(super) fn pair<T>(
             }
         }
         match (left.len(), after.len()) {
-            (1, 1) => pairs.matched.extend(left.pop().zip(after.pop()).map(|(a, b)| (measured, a, b))),
+            (1, 1) => pairs
+                .matched
+                .extend(left.pop().zip(after.pop()).map(|(a, b)| (measured, a, b))),
             (count, 0) => pairs.only_before.extend(vec![measured; count]),
             (0, count) => pairs.only_after.extend(vec![measured; count]),
             (before, after) => {

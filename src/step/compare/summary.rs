@@ -96,7 +96,9 @@ pub fn scores(comparison: &Comparison) -> Table {
             format!("{:.4}", score.before),
             format!("{:.4}", score.after),
             format!("{:+.4}", score.change),
-            score.change_in_se.map_or_else(|| "-".to_owned(), |errors| format!("{errors:+.1}")),
+            score
+                .change_in_se
+                .map_or_else(|| "-".to_owned(), |errors| format!("{errors:+.1}")),
         ]);
         cells
     };
