@@ -266,8 +266,8 @@ fn a_limit_fails_and_names_every_point_over_it() {
     let (code, printed, stderr) = sides.compare(&["--max-regression", "10"]);
     assert_eq!(code, 1);
     let regressions = json!([
-        "m1 h200 vllm fp8 1024/1024 tp8 c8: tput_per_gpu 100.0 → 80.000 (-20.0 %), median_ttft 1.000 → 1.200 (+20.0 %)",
-        "m1 h200 vllm fp8 1024/1024 tp8 c4: tput_per_gpu 100.0 → 89.000 (-11.0 %)",
+        "m1 h200 vllm fp8 1024/1024 tp8 c8: tput_per_gpu 100.0 → 80.00 (-20.0 %), median_ttft 1.000 → 1.200 (+20.0 %)",
+        "m1 h200 vllm fp8 1024/1024 tp8 c4: tput_per_gpu 100.0 → 89.00 (-11.0 %)",
     ]);
     assert_eq!(printed["regressions"], regressions);
     assert!(
@@ -414,7 +414,7 @@ fn a_summary_is_bounded_and_nothing_in_it_is_markup() {
         text.starts_with("### Comparison: 1500 points and 0 scores on both sides, 300 only before"),
         "{text:.200}"
     );
-    assert_eq!(text.matches("| 100.0 → 90.000 (-10.0 %) |").count(), 1000);
+    assert_eq!(text.matches("| 100.0 → 90.00 (-10.0 %) |").count(), 1000);
     for part in [
         "_500 more changed less._",
         "#### Worse than allowed: 1500",

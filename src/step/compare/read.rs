@@ -166,7 +166,7 @@ impl Metrics {
         let Some((statistic, latency)) = name.split_once('_') else {
             return false;
         };
-        let is_percentile = |text: &str| !text.is_empty() && text.len() <= 5 && text.parse::<f64>().is_ok();
+        let is_percentile = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'.');
         let compared = statistic == "median" || statistic.strip_prefix('p').is_some_and(is_percentile);
         name == THROUGHPUT || (compared && LATENCIES.contains(&latency))
     }

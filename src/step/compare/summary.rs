@@ -51,11 +51,12 @@ fn percent(value: f64) -> String {
     }
 }
 
-/// Some four digits.
+/// Four digits, or more before the point.
 fn number(value: f64) -> String {
     match value {
         value if !(1e-4..1e7).contains(&value) => format!("{value:.3e}"),
         value if value >= 100.0 => format!("{value:.1}"),
+        value if value >= 10.0 => format!("{value:.2}"),
         value if value >= 1.0 => format!("{value:.3}"),
         value => format!("{value:.4}"),
     }
