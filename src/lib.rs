@@ -2,6 +2,7 @@
 //!
 //! The modules stand in the order in which data flows.
 
+pub mod account;
 pub mod changelog;
 pub mod cli;
 pub mod config;

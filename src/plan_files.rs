@@ -1,6 +1,7 @@
 //! A plan on disk: what workflows hand from job to job, and what collectors count against.
 //!
-//! `DIR/index.json` says which shards there are; `DIR/<bucket>/<n>.json` is a shard, a list of envelopes.
+//! `DIR/index.json` says which shards there are; `DIR/<bucket>/<n>.json` is a shard, a list of envelopes. A plan of
+//! changelog entries has `DIR/changelog_metadata.json` beside them.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -9,12 +10,16 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::problem::{Problem, Problems, nearest};
-use crate::matrix::bucket::{Bucket, Buckets, MAX_BUNDLES, MAX_PLAN_BYTES, shards};
+use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
+use crate::matrix::plan::ChangelogMetadata;
+use crate::matrix::shard::{MAX_BUNDLES, MAX_PLAN_BYTES, Shard};
 use crate::runner::utf16_bytes;
 
 /// The index's file name.
 pub const INDEX: &str = "index.json";
+/// The file name of the refs and entries that a plan came from.
+const CHANGELOG_METADATA: &str = "changelog_metadata.json";
 
 /// What a plan's folder holds.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -39,8 +44,18 @@ pub struct Index {
 pub struct BucketIndex {
     /// Its jobs.
     pub jobs: usize,
-    /// Jobs of each shard.
-    pub shards: Vec<usize>,
+    /// Its shards, by number.
+    pub shards: Vec<ShardIndex>,
+}
+
+/// What one shard holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct ShardIndex {
+    /// Its jobs.
+    pub jobs: usize,
+    /// How many of them run or queue at a time.
+    pub max_parallel: u64,
 }
 
 impl Index {
@@ -55,17 +70,11 @@ impl Index {
 ///
 /// # Errors
 /// A folder that holds something, files that cannot be written, and a plan over GitHub's limits.
-pub fn write(dir: &Path, buckets: &Buckets, canary: Option<Envelope>) -> Result<Index, Problems> {
+pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>) -> Result<Index, Problems> {
     let place = dir.display().to_string();
-    let failed = |path: &Path, error: std::io::Error| {
-        Problem::file(
-            &path.display().to_string(),
-            format!("`{}` cannot be written: {error}", path.display()),
-        )
-    };
-    std::fs::create_dir_all(dir).map_err(|error| failed(dir, error))?;
+    std::fs::create_dir_all(dir).map_err(|error| unwritten(dir, &error))?;
     if std::fs::read_dir(dir)
-        .map_err(|error| failed(dir, error))?
+        .map_err(|error| unwritten(dir, &error))?
         .next()
         .is_some()
     {
@@ -79,28 +88,26 @@ pub fn write(dir: &Path, buckets: &Buckets, canary: Option<Envelope>) -> Result<
         ..Index::default()
     };
     let mut bytes = utf16_bytes(&canary_text(&index));
-    for (bucket, envelopes) in buckets {
-        let folder = dir.join(bucket.name());
-        std::fs::create_dir(&folder).map_err(|error| failed(&folder, error))?;
-        let mut counts = Vec::new();
-        for (number, shard) in shards(envelopes)?.into_iter().enumerate() {
-            let text = serde_json::to_string(shard)
-                .map_err(|error| Problem::file(&place, format!("a shard cannot be written: {error}")))?;
-            bytes += utf16_bytes(&text);
-            let path = shard_path(dir, *bucket, number);
-            std::fs::write(&path, text).map_err(|error| failed(&path, error))?;
-            counts.push(shard.len());
+    for shard in shards {
+        let of_bucket = index.buckets.entry(shard.bucket.name().to_owned()).or_default();
+        let path = shard_path(dir, shard.bucket, of_bucket.shards.len());
+        let text = serde_json::to_string(&shard.jobs)
+            .map_err(|error| Problem::file(&place, format!("a shard cannot be written: {error}")))?;
+        bytes += utf16_bytes(&text);
+        let folder = dir.join(shard.bucket.name());
+        std::fs::create_dir_all(&folder).map_err(|error| unwritten(&folder, &error))?;
+        std::fs::write(&path, text).map_err(|error| unwritten(&path, &error))?;
+        let jobs = shard.jobs.len();
+        of_bucket.jobs += jobs;
+        of_bucket.shards.push(ShardIndex {
+            jobs,
+            max_parallel: shard.max_parallel,
+        });
+        index.jobs += jobs;
+        match shard.bucket.is_eval() {
+            true => index.eval_jobs += jobs,
+            false => index.throughput_jobs += jobs,
         }
-        index.jobs += envelopes.len();
-        match bucket.is_eval() {
-            true => index.eval_jobs += envelopes.len(),
-            false => index.throughput_jobs += envelopes.len(),
-        }
-        let of_bucket = BucketIndex {
-            jobs: envelopes.len(),
-            shards: counts,
-        };
-        index.buckets.insert(bucket.name().to_owned(), of_bucket);
     }
     for (what, evals) in [("throughput", false), ("evals", true)] {
         let shards = bundles(&index, evals).len();
@@ -117,11 +124,26 @@ pub fn write(dir: &Path, buckets: &Buckets, canary: Option<Envelope>) -> Result<
             .hint("split the change into several sweeps")
             .into());
     }
-    let path = dir.join(INDEX);
-    let text = serde_json::to_string_pretty(&index)
-        .map_err(|error| Problem::file(&place, format!("the index cannot be written: {error}")))?;
-    std::fs::write(&path, text + "\n").map_err(|error| failed(&path, error))?;
+    write_json(&dir.join(INDEX), &index)?;
     Ok(index)
+}
+
+/// Writes the refs and entries that a plan came from into its folder.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write_changelog(dir: &Path, metadata: &ChangelogMetadata) -> Result<(), Problem> {
+    write_json(&dir.join(CHANGELOG_METADATA), metadata)
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
+    let text = serde_json::to_string_pretty(value).map_err(|error| unwritten(path, &error))?;
+    std::fs::write(path, text + "\n").map_err(|error| unwritten(path, &error))
+}
+
+fn unwritten(path: &Path, error: &dyn std::error::Error) -> Problem {
+    let place = path.display().to_string();
+    Problem::file(&place, format!("`{place}` cannot be written: {error}"))
 }
 
 /// The canary as one line of JSON; empty where there is none.
@@ -185,22 +207,26 @@ pub fn index(dir: &Path) -> Result<Index, Problem> {
     read_json(&dir.join(INDEX), "an index of a plan")
 }
 
-/// Reads one shard.
+/// Reads one shard: its jobs, and how many of them run at a time.
 ///
 /// # Errors
 /// A folder that is no plan, a bucket without jobs, and a number past its last shard.
-pub fn shard(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>, Problem> {
+pub fn shard(dir: &Path, bucket: Bucket, number: usize) -> Result<(Vec<Envelope>, u64), Problem> {
     let index = index(dir)?;
     let place = dir.display().to_string();
     let Some(of_bucket) = index.buckets.get(bucket.name()) else {
         let known = nearest(bucket.name(), index.buckets.keys().map(String::as_str));
         return Err(Problem::file(&place, format!("the plan has no job in `{}`", bucket.name())).hint(known));
     };
-    if number >= of_bucket.shards.len() {
+    let Some(of_shard) = of_bucket.shards.get(number) else {
         let message = format!("`{}` has no shard {number}", bucket.name());
-        let hint = format!("its shards are 0 to {}", of_bucket.shards.len() - 1);
+        let hint = format!("its shards are 0 to {}", of_bucket.shards.len().saturating_sub(1));
         return Err(Problem::file(&place, message).hint(hint));
-    }
+    };
+    Ok((shard_jobs(dir, bucket, number)?, of_shard.max_parallel))
+}
+
+fn shard_jobs(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>, Problem> {
     read_json(&shard_path(dir, bucket, number), "a shard of a plan")
 }
 
@@ -235,11 +261,11 @@ fn unproved(path: &Path) -> Result<Vec<Envelope>, Problem> {
         let Some(of_bucket) = index.buckets.get(bucket.name()) else {
             continue;
         };
-        for (number, jobs) in of_bucket.shards.iter().enumerate() {
-            let shard = shard(dir, *bucket, number)?;
-            if shard.len() != *jobs {
+        for (number, of_shard) in of_bucket.shards.iter().enumerate() {
+            let shard = shard_jobs(dir, *bucket, number)?;
+            if shard.len() != of_shard.jobs {
                 let path = shard_path(dir, *bucket, number).display().to_string();
-                let message = format!("the shard holds {} jobs, the index says {jobs}", shard.len());
+                let message = format!("the shard holds {} jobs, the index says {}", shard.len(), of_shard.jobs);
                 return Err(Problem::file(&path, message).hint("fetch the plan again"));
             }
             envelopes.extend(shard);

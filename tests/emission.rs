@@ -161,6 +161,9 @@ fn a_plan_arrives_whole() {
     assert_eq!(outputs["throughput_jobs"], count(false).to_string());
     assert_eq!(outputs["eval_jobs"], count(true).to_string());
     assert_eq!(outputs["jobs"], ids(&all).len().to_string());
+    let metadata = std::fs::read(folder.path().join("plan/changelog_metadata.json")).expect("a file");
+    let metadata: Value = serde_json::from_slice(&metadata).expect("JSON");
+    assert_eq!(metadata, plan["changelog_metadata"]);
     // A bucket without jobs has an empty list, so that its matrix is skipped.
     assert_eq!(outputs["multi_node_other_shards"], "[]");
     assert_eq!(outputs["multi_node_other_jobs"], "0");
@@ -207,6 +210,7 @@ fn a_generated_list_splits_like_a_plan() {
         assert!(all.keys().all(|bucket| bucket.contains("evals")), "{mode}");
         assert_eq!(ids(&all).len(), count, "{mode}");
     }
+    assert!(!folder.path().join("mark/changelog_metadata.json").exists());
     let all = emit("none", &["--no-evals"]);
     assert!(all.keys().all(|bucket| !bucket.contains("evals")));
     assert_eq!(ids(&all).len(), 28);
@@ -339,14 +343,148 @@ fn a_full_sweep_of_thousands_of_rows_is_cut() {
     let index: Value =
         serde_json::from_slice(&std::fs::read(folder.path().join("small/index.json")).expect("an index"))
             .expect("JSON");
-    let counts: Vec<u64> =
-        serde_json::from_value(index["buckets"]["single_node_1k1k"]["shards"].clone()).expect("counts");
+    let shards = index["buckets"]["single_node_1k1k"]["shards"]
+        .as_array()
+        .expect("shards");
+    let counts: Vec<u64> = shards
+        .iter()
+        .map(|shard| shard["jobs"].as_u64().expect("a count"))
+        .collect();
     assert_eq!(counts.iter().sum::<u64>(), 3004);
-    assert!(
-        counts[..counts.len() - 1].iter().all(|count| *count == 256),
-        "{counts:?}"
-    );
+    // One label's jobs fill shards.
+    assert_eq!(counts.iter().filter(|count| **count < 256).count(), 1, "{counts:?}");
     assert_eq!(outputs["single_node_1k1k_shards"], "[0,1,2,3,4,5,6,7,8,9,10,11]");
+    let parallel: u64 = shards
+        .iter()
+        .map(|shard| shard["max-parallel"].as_u64().expect("a limit"))
+        .sum();
+    // The starter's limit of every label, shared out among all shards of this one; another bucket has some of its jobs.
+    assert!((12..=32).contains(&parallel), "{parallel}");
+}
+
+/// The jobs of each label in a shard, and how many of the shard run at a time.
+type Labels = (BTreeMap<String, u64>, u64);
+
+/// What each shard of a bucket takes, by number.
+fn labels(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>, bucket: &str) -> Vec<Labels> {
+    let numbers: Vec<u64> = serde_json::from_str(&outputs[&format!("{bucket}_shards")]).expect("numbers");
+    let shard = |number: &u64| {
+        let number = number.to_string();
+        let args = [
+            "shard",
+            "--plan",
+            plan,
+            "--bucket",
+            bucket,
+            "--index",
+            &number,
+            "--github-output",
+        ];
+        let outputs = with_outputs(folder, &args);
+        let jobs: Vec<Value> = serde_json::from_str(&outputs["envelopes"]).expect("a list");
+        let mut labels = BTreeMap::new();
+        for job in jobs {
+            *labels.entry(text(&job["runs-on"]).to_owned()).or_default() += 1;
+        }
+        (labels, outputs["max_parallel"].parse().expect("a number"))
+    };
+    numbers.iter().map(shard).collect()
+}
+
+/// A fleet of so many labels, each with a config of so many points at 1k1k.
+fn many_labels(folder: &Path, labels: usize, points: usize) {
+    let (mut master, mut runners) = (String::new(), String::from("labels:\n"));
+    let points: Vec<String> = (1..=points).map(|point| point.to_string()).collect();
+    for label in 0..labels {
+        runners.push_str(&format!("  l{label}: [l{label}_0]\n"));
+        master.push_str(&format!(
+            "c{label}: {{ image: i, model: m, model-prefix: m{label}, precision: fp8, framework: f, runner: l{label}, \
+             multinode: false, scenarios: {{ fixed-seq-len: [{{ isl: 1024, osl: 1024, search-space: [{{ tp: 8, \
+             conc-list: [{}] }}] }}] }} }}\n",
+            points.join(", ")
+        ));
+    }
+    write(folder, "configs/x-master.yaml", master);
+    write(folder, "configs/runners.yaml", runners + "hardware: {}\n");
+}
+
+const SETTINGS: &str = include_str!("../configs/workflows.yaml");
+
+/// The project's settings, with other limits.
+fn limits(folder: &Path, limits: &str) {
+    let (before, rest) = SETTINGS.split_once("max-parallel:\n").expect("the limits");
+    let (_, after) = rest.split_once("\n\n").expect("more settings");
+    write(
+        folder,
+        "configs/workflows.yaml",
+        format!("{before}max-parallel: {limits}\n\n{after}"),
+    );
+}
+
+#[test]
+fn a_shard_holds_one_label_and_shares_its_limit() {
+    let folder = tempfile::tempdir().expect("a folder");
+    many_labels(folder.path(), 3, 300);
+    limits(folder.path(), "{ default: 9, labels: { l1: 1, l2: 200 } }");
+    let args = ["generate", "full-sweep", "--emit", "plan", "--github-output"];
+    let outputs = with_outputs(folder.path(), &args);
+    let shards = labels(folder.path(), "plan", &outputs, "single_node_1k1k");
+    let told: Vec<(String, u64, u64)> = shards
+        .into_iter()
+        .map(|(labels, parallel)| {
+            let [(label, jobs)] = Vec::from_iter(labels).try_into().expect("one label");
+            (label, jobs, parallel)
+        })
+        .collect();
+    let wanted = [
+        ("l0", 256, 7),
+        ("l0", 44, 2),
+        ("l1", 256, 1),
+        ("l1", 44, 1),
+        ("l2", 256, 170),
+        ("l2", 44, 30),
+    ];
+    assert_eq!(
+        told,
+        wanted.map(|(label, jobs, parallel)| (label.to_owned(), jobs, parallel))
+    );
+}
+
+#[test]
+fn more_labels_than_shards_share_them_within_their_limits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    many_labels(folder.path(), 100, 3);
+    limits(folder.path(), "{ default: 9, labels: { l1: 2, l2: 1 } }");
+    let args = [
+        "generate",
+        "full-sweep",
+        "--emit",
+        "plan",
+        "--github-output",
+        "--canary",
+    ];
+    let outputs = with_outputs(folder.path(), &args);
+    let shards = labels(folder.path(), "plan", &outputs, "single_node_1k1k");
+    let bundles: Vec<String> = serde_json::from_str(&outputs["throughput_bundles"]).expect("a list");
+    assert_eq!((shards.len(), bundles.len()), (63, 64));
+    assert_eq!(
+        shards
+            .iter()
+            .map(|(labels, _)| labels.values().sum::<u64>())
+            .sum::<u64>(),
+        299
+    );
+    for (labels, parallel) in &shards {
+        let all: u64 = labels.values().sum();
+        let limited = [("l1", 2), ("l2", 1)]
+            .into_iter()
+            .filter(|(label, _)| labels.contains_key(*label));
+        assert_eq!(
+            *parallel,
+            limited.map(|(_, limit)| limit).min().unwrap_or(all),
+            "{labels:?}"
+        );
+    }
 }
 
 #[test]

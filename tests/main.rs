@@ -3,6 +3,7 @@
 mod changelog_gate;
 mod cli;
 mod collect;
+mod compare;
 mod corpus;
 mod decisions;
 mod desk;

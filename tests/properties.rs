@@ -10,12 +10,14 @@ use sweepctl::config::master::{self, Config, Master};
 use sweepctl::config::policy::{EvalPolicies, EvalPolicy};
 use sweepctl::config::runners::Runners;
 use sweepctl::config::source::Source;
-use sweepctl::matrix::bucket::{self, MAX_SHARD_BYTES, MAX_SHARD_JOBS};
-use sweepctl::matrix::envelope::Overrides;
+use sweepctl::config::workflows::MaxParallel;
+use sweepctl::matrix::bucket;
+use sweepctl::matrix::envelope::{Envelope, Overrides};
 use sweepctl::matrix::evals::{self, EvalMode, Outcome};
 use sweepctl::matrix::expand::Expansion;
 use sweepctl::matrix::names;
 use sweepctl::matrix::row::Row;
+use sweepctl::matrix::shard::{self, MAX_SHARD_BYTES, MAX_SHARD_JOBS};
 use sweepctl::runner::utf16_bytes;
 
 fn source(text: &str) -> Arc<Source> {
@@ -241,7 +243,9 @@ proptest! {
     }
 
     #[test]
-    fn shards_together_are_the_bucket_and_within_limits(fleet in fleet(), times in 1_usize..40) {
+    fn shards_together_are_the_buckets_and_within_limits(
+        fleet in fleet(), times in 1_usize..40, default in 1_u64..40, own in 1_u64..40
+    ) {
         let mut many = Vec::new();
         for _ in 0..times {
             many.extend(rows(fleet.values()));
@@ -249,13 +253,30 @@ proptest! {
         let buckets = bucket::of_rows(&many, false, &Overrides::default()).expect("buckets");
         let jobs: usize = buckets.values().map(Vec::len).sum();
         prop_assert_eq!(jobs, many.len());
-        for envelopes in buckets.values() {
-            let shards = bucket::shards(envelopes).expect("shards");
-            prop_assert_eq!(&shards.concat(), envelopes);
-            for shard in shards {
-                prop_assert!(!shard.is_empty() && shard.len() <= MAX_SHARD_JOBS);
-                prop_assert!(utf16_bytes(&serde_json::to_string(shard).expect("JSON")) <= MAX_SHARD_BYTES);
-            }
+        let first = many[0].topology.runner.clone();
+        let limits = MaxParallel { default, labels: [(first, own)].into_iter().collect() };
+        let shards = shard::cut(&buckets, &limits).expect("shards");
+        for (bucket, envelopes) in &buckets {
+            let of_bucket = shards.iter().filter(|shard| shard.bucket == *bucket);
+            let mut cut: Vec<&Envelope> = of_bucket.flat_map(|shard| shard.jobs.clone()).collect();
+            let places: HashMap<&str, usize> = envelopes.iter().enumerate().map(|(at, job)| (&*job.id, at)).collect();
+            cut.sort_by_key(|job| places[&*job.id]);
+            prop_assert_eq!(cut, envelopes.iter().collect::<Vec<_>>());
+        }
+        let mut labels: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        for shard in &shards {
+            prop_assert!(!shard.jobs.is_empty() && shard.jobs.len() <= MAX_SHARD_JOBS);
+            prop_assert!(utf16_bytes(&serde_json::to_string(&shard.jobs).expect("JSON")) <= MAX_SHARD_BYTES);
+            let label = shard.jobs[0].runs_on.as_str();
+            prop_assert!(shard.jobs.iter().all(|job| job.runs_on == label));
+            let (parallel, count) = labels.entry(label).or_default();
+            *parallel += shard.max_parallel;
+            *count += 1;
+        }
+        // All shards of a label together take its limit, or its jobs, and each at least one.
+        for (label, (parallel, count)) in labels {
+            let jobs = many.iter().filter(|row| row.topology.runner == label).count() as u64;
+            prop_assert_eq!(parallel, limits.of(label).min(jobs).max(count), "{}", label);
         }
     }
 

@@ -111,7 +111,7 @@ fn every_file_names_its_schema_and_fits_it() {
 }
 
 /// Texts that use every field of their kind; `FIELDS` stands for all fields of a row.
-const WHOLE: [(Kind, &str); 7] = [
+const WHOLE: [(Kind, &str); 8] = [
     (
         Kind::Master,
         "a:
@@ -297,6 +297,43 @@ labels:
   patchwork: { names: [n], score: 1, waived-by: [w] }
 ",
     ),
+    (
+        Kind::Workflows,
+        "workflows: [a]
+unmanaged: [b.yml]
+default-branch: main
+hosted-runner: h
+sweepctl: { from: release, repository: a/b, version: v1 }
+actions:
+  a/b: { version: v1.2.3, sha: 0123456789abcdef0123456789abcdef01234567 }
+permissions:
+  j: { contents: read }
+timeouts:
+  default: 1
+  jobs: { j: 1 }
+max-parallel:
+  default: 1
+  labels: { l: 1 }
+launch-secrets: [S]
+ingest: { repository: a/b, event-type: e, secret: S }
+extra-steps:
+  before-launch:
+  - name: s
+    if: always()
+    uses: a/b
+    with: { k: v }
+    env: { K: v }
+  after-launch:
+  - { name: s, run: r }
+extra-jobs:
+  j:
+    name: n
+    needs: [setup]
+    if: always()
+    steps:
+    - { name: s, run: r }
+",
+    ),
 ];
 
 fn whole() -> Vec<(Kind, String)> {
@@ -394,5 +431,5 @@ fn the_loader_and_the_schema_refuse_the_same_unknown_fields() {
             tried += 1;
         }
     }
-    assert!(tried > 80, "{tried}");
+    assert!(tried > 100, "{tried}");
 }

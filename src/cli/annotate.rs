@@ -27,6 +27,14 @@ pub fn problems(level: Level, problems: &[Problem]) {
     runner::annotate(Level::Notice, "", &message, None);
 }
 
+/// Says problems that do not fail the command, and annotates them as warnings.
+pub fn warn(problems: &[Problem]) {
+    self::problems(Level::Warning, problems);
+    for problem in problems {
+        anstream::eprintln!("{}", problem.to_string().replacen("error:", "warning:", 1));
+    }
+}
+
 /// Puts the problems that [`problems`] has no room for into the step summary, for commands that write none of their own.
 pub fn summarize_rest(problems: &[Problem]) {
     let rest = problems.get(MAX_ANNOTATIONS..).unwrap_or_default();

@@ -7,12 +7,12 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{Told, annotate, output};
+use crate::account::{Job, State};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names;
 use crate::plan_files;
-use crate::runner::{self, Level, MAX_SUMMARY, RunnerFile};
-use crate::step::collect::account::{Job, State};
+use crate::runner::{self, MAX_SUMMARY, RunnerFile};
 use crate::step::collect::evals::{self, Order};
 use crate::step::collect::{summary, throughput};
 use crate::step::results::file;
@@ -48,7 +48,13 @@ struct Common {
     /// The folder to write to
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// Print JSON, also on a terminal
+    /// Write the JSON to a file: the rows, and of each planned job what became of it; `sweepctl verdict` reads it
+    #[arg(long, value_name = "FILE")]
+    account: Option<PathBuf>,
+    /// Append the output `rows`, how many there are, to the file that GITHUB_OUTPUT names
+    #[arg(long)]
+    github_output: bool,
+    /// Print JSON, also on a terminal; with --account only if this is set
     #[arg(long)]
     json: bool,
 }
@@ -97,7 +103,7 @@ impl Collect {
     }
 }
 
-/// What the command prints as JSON.
+/// What the command says as JSON.
 #[derive(Serialize)]
 struct Printed<'a, R> {
     file: String,
@@ -113,11 +119,10 @@ impl Evals {
         let plan = common.plan()?;
         let found = evals::collect(&common.dir(), plan.as_deref(), self.sort).map_err(Problems::from)?;
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
-        write_rows(&path, &found.rows)?;
+        let (jobs, unplanned) = (&found.jobs, &found.unplanned);
+        common.write(&path, &found.rows, jobs, unplanned, &found.problems)?;
         summarize(&summary::evals(&found), &path)?;
-        if output::wants_json(common.json) {
-            print(&path, &found.rows, (&found.jobs, &found.unplanned, &found.problems))?;
-        } else {
+        if !common.prints_json() {
             for (header, multinode) in [(&summary::SINGLE[..], false), (&summary::MULTI[..], true)] {
                 let rows = summary::eval_rows(&found.rows, multinode);
                 if !rows.is_empty() {
@@ -135,15 +140,10 @@ impl Results {
         let plan = common.plan()?;
         let path = common.out.join(format!("agg_{}.json", self.name));
         let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
-        write_rows(&path, &found.aggregates)?;
+        let (jobs, unplanned) = (&found.jobs, &found.unplanned);
+        common.write(&path, &found.aggregates, jobs, unplanned, &found.problems)?;
         summarize(&summary::throughput(&found), &path)?;
-        if output::wants_json(common.json) {
-            print(
-                &path,
-                &found.aggregates,
-                (&found.jobs, &found.unplanned, &found.problems),
-            )?;
-        } else if !found.aggregates.is_empty() {
+        if !common.prints_json() && !found.aggregates.is_empty() {
             let rows = summary::throughput_rows(&found.aggregates);
             output::text(&output::table(&summary::THROUGHPUT, &rows))?;
         }
@@ -165,6 +165,43 @@ impl Common {
         below
             .filter(|dir| !dir.as_os_str().is_empty())
             .unwrap_or_else(|| self.dir.clone())
+    }
+
+    /// Whether standard output holds the JSON; else it has the tables.
+    fn prints_json(&self) -> bool {
+        match self.account {
+            Some(_) => self.json,
+            None => output::wants_json(self.json),
+        }
+    }
+
+    /// Writes the rows, the account and the outputs, and prints JSON where that is wanted.
+    fn write<R: Serialize>(
+        &self,
+        path: &Path,
+        rows: &[R],
+        jobs: &[Job],
+        unplanned: &[String],
+        problems: &[Problem],
+    ) -> anyhow::Result<()> {
+        write_pretty(path, &rows)?;
+        let printed = Printed {
+            file: file::shown(path),
+            rows,
+            jobs,
+            unplanned,
+            problems: problems.iter().map(|problem| problem.message.as_str()).collect(),
+        };
+        if let Some(account) = &self.account {
+            write_pretty(account, &printed)?;
+        }
+        if self.github_output {
+            runner::append(RunnerFile::Output, &[("rows".to_owned(), rows.len().to_string())])?;
+        }
+        match self.prints_json() {
+            true => output::json(&printed),
+            false => Ok(()),
+        }
     }
 
     /// Says what is wrong, and decides whether it fails the command.
@@ -191,10 +228,7 @@ impl Common {
         if fails {
             return Ok(all.into_result().map_err(Told)?);
         }
-        annotate::problems(Level::Warning, &all.0);
-        for problem in &all.0 {
-            anstream::eprintln!("{}", problem.to_string().replacen("error:", "warning:", 1));
-        }
+        annotate::warn(&all.0);
         Ok(())
     }
 }
@@ -204,8 +238,8 @@ fn open_job(job: &Job) -> Problem {
     Problem::file("", message).hint("see the log of the job")
 }
 
-fn write_rows<R: Serialize>(path: &Path, rows: &[R]) -> anyhow::Result<()> {
-    let mut text = serde_json::to_vec_pretty(rows)?;
+fn write_pretty(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+    let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     file::write_atomic(path, &text).with_context(|| format!("`{}` cannot be written", path.display()))
 }
@@ -219,18 +253,4 @@ fn summarize(markdown: &str, rows: &Path) -> anyhow::Result<()> {
         file::write_atomic(&rows.with_extension("md"), markdown.as_bytes())?;
     }
     Ok(())
-}
-
-fn print<R: Serialize>(
-    path: &Path,
-    rows: &[R],
-    (jobs, unplanned, problems): (&[Job], &[String], &[Problem]),
-) -> anyhow::Result<()> {
-    output::json(&Printed {
-        file: file::shown(path),
-        rows,
-        jobs,
-        unplanned,
-        problems: problems.iter().map(|problem| problem.message.as_str()).collect(),
-    })
 }

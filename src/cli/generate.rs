@@ -169,7 +169,7 @@ impl Common {
         let evals_only = matches!(self.mode(), EvalMode::EvalsOnly | EvalMode::AllEvals);
         let buckets = bucket::of_rows(&rows, evals_only, &self.emit.overrides())?;
         if self.emit.emits() {
-            return self.emit.write(&buckets, self.json);
+            return self.emit.write(&buckets, None, self.json);
         }
         output::text(&rows::buckets(&buckets))
     }

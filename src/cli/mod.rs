@@ -4,6 +4,7 @@ pub mod annotate;
 pub mod changelog;
 pub mod check;
 pub mod collect;
+pub mod compare;
 pub mod decide;
 pub mod dispatch_plan;
 pub mod envelope;
@@ -119,6 +120,8 @@ enum Command {
     /// Gather the results of all jobs
     #[command(subcommand)]
     Collect(collect::Collect),
+    /// Say what changed between two collections of results
+    Compare(compare::Compare),
     /// Size and run an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
@@ -163,6 +166,7 @@ pub fn main() -> ExitCode {
         Command::MockServer(server) => server.run(),
         Command::Result(result) => result.run(),
         Command::Collect(collect) => collect.run(),
+        Command::Compare(compare) => compare.run(),
         Command::Eval(eval) => eval.run(),
         Command::Run(run) => run.run(),
         Command::Launch(launch) => launch.run(),

@@ -89,7 +89,7 @@ impl PlanArgs {
         }
         let buckets = bucket::of_plan(&plan, &self.emit.overrides())?;
         if self.emit.emits() {
-            return self.emit.write(&buckets, self.json);
+            return self.emit.write(&buckets, Some(&plan.changelog_metadata), self.json);
         }
         if self.summary {
             let costs = rows::costs(&buckets);

@@ -1,17 +1,21 @@
 //! How rows and buckets look on a terminal, and how they are emitted for workflows.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::output;
+use super::render::workflow_settings;
 use crate::config::master::search_space::Nodes;
+use crate::config::problem::Problems;
 use crate::config::types::Role;
 use crate::matrix::bucket::{self, Bucket, Buckets};
 use crate::matrix::envelope::Overrides;
+use crate::matrix::plan::ChangelogMetadata;
 use crate::matrix::row::{Row, Scenario};
+use crate::matrix::shard;
 use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
@@ -64,11 +68,12 @@ impl EmitArgs {
         }
     }
 
-    /// Writes the folder and the outputs, and prints the index.
+    /// Writes the folder and the outputs, and prints the index. `changelog` is what the plan came from, if from entries.
     ///
     /// # Errors
-    /// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
-    pub fn write(&self, buckets: &Buckets, json: bool) -> anyhow::Result<()> {
+    /// Workflow settings that cannot be read, a folder that is not empty, a plan over GitHub's limits, and files that
+    /// cannot be written.
+    pub fn write(&self, buckets: &Buckets, changelog: Option<&ChangelogMetadata>, json: bool) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
         let mut rest = buckets.clone();
         let canary = if self.canary {
@@ -76,7 +81,12 @@ impl EmitArgs {
         } else {
             None
         };
-        let index = plan_files::write(dir, &rest, canary)?;
+        let settings = workflow_settings(Path::new("."))?;
+        let shards = shard::cut(&rest, &settings.max_parallel).map_err(Problems::from)?;
+        let index = plan_files::write(dir, &shards, canary)?;
+        if let Some(changelog) = changelog {
+            plan_files::write_changelog(dir, changelog).map_err(Problems::from)?;
+        }
         if self.github_output {
             runner::append(RunnerFile::Output, &plan_files::outputs(&index))?;
         }

@@ -6,7 +6,6 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 
 use super::output;
-use super::render::workflow_settings;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
@@ -38,17 +37,17 @@ impl Shard {
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let shard = self.shard().map_err(Problems::from)?;
+        let (jobs, max_parallel) = self.shard().map_err(Problems::from)?;
         if self.github_output {
-            return Ok(runner::append(RunnerFile::Output, &outputs(&shard)?)?);
+            return Ok(runner::append(RunnerFile::Output, &outputs(&jobs, max_parallel)?)?);
         }
-        output::json(&shard)
+        output::json(&jobs)
     }
 
-    fn shard(&self) -> Result<Vec<Envelope>, Problem> {
+    fn shard(&self) -> Result<(Vec<Envelope>, u64), Problem> {
         match Bucket::from_str(&self.bucket, false) {
             Ok(bucket) => plan_files::shard(&self.plan, bucket, self.index),
-            Err(_) => canary(&self.plan, self.index),
+            Err(_) => Ok((canary(&self.plan, self.index)?, 1)),
         }
     }
 }
@@ -71,17 +70,13 @@ fn canary(plan: &Path, index: usize) -> Result<Vec<Envelope>, Problem> {
     })
 }
 
-fn outputs(shard: &[Envelope]) -> anyhow::Result<Vec<(String, String)>> {
-    let settings = workflow_settings(Path::new("."))?;
-    let artifacts: Vec<String> = shard
+fn outputs(jobs: &[Envelope], max_parallel: u64) -> anyhow::Result<Vec<(String, String)>> {
+    let artifacts: Vec<String> = jobs
         .iter()
         .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
         .collect();
-    let max_parallel = settings
-        .max_parallel
-        .of(shard.iter().map(|envelope| envelope.runs_on.as_str()));
     Ok(vec![
-        ("envelopes".to_owned(), serde_json::to_string(shard)?),
+        ("envelopes".to_owned(), serde_json::to_string(jobs)?),
         ("artifacts".to_owned(), serde_json::to_string(&artifacts)?),
         ("max_parallel".to_owned(), max_parallel.to_string()),
     ])

@@ -18,7 +18,7 @@ The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for 
 require of a pull request: GitHub counts a skipped job as passed, the verdict does not.
 
 The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it:
-keep the JSON that `sweepctl collect ... --plan F --json` prints as files of that folder.
+keep what `sweepctl collect ... --plan F --account FILE` writes in that folder.
 
 The plan is read only if the jobs `decide` and `setup` say that there is one.";
 

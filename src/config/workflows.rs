@@ -4,10 +4,11 @@ pub mod extra;
 
 use std::sync::Arc;
 
-use extra::{Job, Step, StepPlace};
+use extra::{Job, Steps};
 use indexmap::IndexMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::decode::Decoder;
 use super::labels::named;
@@ -41,10 +42,11 @@ pub struct Workflows {
     /// Actions by `owner/name`.
     pub actions: IndexMap<String, Pin>,
     /// What the token of each job may do.
+    #[schemars(transform = scopes)]
     pub permissions: IndexMap<String, Permissions>,
     /// Minutes of the jobs that take no GPU.
     pub timeouts: Timeouts,
-    /// Jobs of one shard that run or queue at a time.
+    /// Jobs of a runner label that run or queue at a time.
     pub max_parallel: MaxParallel,
     /// Secrets that the launch step of a job on a GPU gets, each as a variable of the same name.
     #[schemars(default)]
@@ -54,7 +56,7 @@ pub struct Workflows {
     pub ingest: Option<Ingest>,
     /// Steps of a repository's own, by the place where they run.
     #[schemars(default)]
-    pub extra_steps: IndexMap<StepPlace, Vec<Step>>,
+    pub extra_steps: Steps,
     /// Jobs of a repository's own in `run-sweep`, by id.
     #[schemars(default)]
     pub extra_jobs: IndexMap<String, Job>,
@@ -146,6 +148,13 @@ pub const SCOPES: &[&str] = &[
     "statuses",
 ];
 
+/// The schema of permissions by job: scopes are GitHub's.
+fn scopes(schema: &mut Schema) {
+    if let Some(of_job) = schema.get_mut("additionalProperties").and_then(Value::as_object_mut) {
+        of_job.insert("propertyNames".to_owned(), json!({ "enum": SCOPES }));
+    }
+}
+
 /// Minutes of jobs.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
@@ -158,7 +167,7 @@ pub struct Timeouts {
     pub jobs: IndexMap<String, u64>,
 }
 
-/// Jobs at a time, by runner label.
+/// Jobs that run or queue at a time, by runner label; all shards of a sweep share them.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MaxParallel {
@@ -171,16 +180,10 @@ pub struct MaxParallel {
 }
 
 impl MaxParallel {
-    /// The jobs that a matrix may have running or queued: what its labels take together, no label more than its jobs.
+    /// The jobs that a label takes at a time.
     #[must_use]
-    pub fn of<'l>(&self, runs_on: impl IntoIterator<Item = &'l str>) -> u64 {
-        let mut jobs: IndexMap<&str, u64> = IndexMap::new();
-        for label in runs_on {
-            *jobs.entry(label).or_default() += 1;
-        }
-        let limit = |label: &str| self.labels.get(label).copied().unwrap_or(self.default);
-        let sum: u64 = jobs.iter().map(|(label, jobs)| limit(label).min(*jobs)).sum();
-        sum.clamp(1, MAX_PARALLEL)
+    pub fn of(&self, label: &str) -> u64 {
+        self.labels.get(label).copied().unwrap_or(self.default)
     }
 }
 

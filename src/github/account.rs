@@ -1,4 +1,4 @@
-//! What the collectors say of each planned job: the JSON that `sweepctl collect ... --plan F --json` prints.
+//! What the collectors say of each planned job: the JSON that `sweepctl collect ... --plan F --account FILE` writes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,39 +6,15 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::text;
+use crate::account::{Job, State};
 use crate::config::problem::{Problem, Problems};
 
 /// How deep accounts lie below their folder: an artifact each, with a folder of its own.
 const MAX_DEPTH: usize = 4;
 
-/// What became of a job.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// A newer attempt took its place.
-    Superseded,
-    /// Everything that was planned is there.
-    Done,
-    /// Something is there, and not all of it is right.
-    Failed,
-    /// Nothing is there.
-    Missing,
-}
-
-/// What was found of a job.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Outcome {
-    id: String,
-    /// What became of it.
-    pub state: State,
-    /// Why, where it is not done.
-    #[serde(default)]
-    pub reason: String,
-}
-
 /// What was found of every job, by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Accounts(HashMap<String, Outcome>);
+pub struct Accounts(HashMap<String, Job>);
 
 impl Accounts {
     /// Reads every account below a folder: the JSON files that hold an object with a list of `jobs`. Links are not
@@ -49,7 +25,7 @@ impl Accounts {
     pub fn read(dir: &Path) -> Result<Self, Problems> {
         #[derive(Deserialize)]
         struct Account {
-            jobs: Vec<Outcome>,
+            jobs: Vec<Job>,
         }
         let mut files = Vec::new();
         let mut problems = Problems::default();
@@ -65,14 +41,15 @@ impl Accounts {
                 }
                 serde_json::from_value::<Account>(value).map(Some).map_err(|error| {
                     let message = format!("`{}` is no account of jobs: {error}", source.name);
-                    Problem::file(&source.name, message).hint("write it with `sweepctl collect ... --plan F --json`")
+                    Problem::file(&source.name, message)
+                        .hint("write it with `sweepctl collect ... --plan F --account FILE`")
                 })
             });
             match read {
                 Ok(None) => {}
                 Ok(Some(account)) => {
                     found = true;
-                    account.jobs.into_iter().for_each(|outcome| accounts.add(outcome));
+                    account.jobs.into_iter().for_each(|job| accounts.add(job));
                 }
                 Err(problem) => problems.push(problem),
             }
@@ -80,24 +57,24 @@ impl Accounts {
         if !found && problems.0.is_empty() {
             let place = dir.display().to_string();
             let problem = Problem::file(&place, format!("no collector left an account in `{place}`"));
-            problems.push(problem.hint("keep what `sweepctl collect ... --plan F --json` prints as a file there"));
+            problems.push(problem.hint("keep what `sweepctl collect ... --plan F --account FILE` writes there"));
         }
         problems.into_result()?;
         Ok(accounts)
     }
 
     /// The worst state counts; a superseded attempt says nothing of the job.
-    fn add(&mut self, outcome: Outcome) {
-        let worse = |known: &Outcome| known.state >= outcome.state;
-        if outcome.state != State::Superseded && !self.0.get(&outcome.id).is_some_and(worse) {
-            let reason = text::one_line(&outcome.reason);
-            self.0.insert(outcome.id.clone(), Outcome { reason, ..outcome });
+    fn add(&mut self, job: Job) {
+        let worse = |known: &Job| known.state >= job.state;
+        if job.state != State::Superseded && !self.0.get(&job.id).is_some_and(worse) {
+            let reason = text::one_line(&job.reason);
+            self.0.insert(job.id.clone(), Job { reason, ..job });
         }
     }
 
     /// What was found of a job; `None` where no collector accounts for it.
     #[must_use]
-    pub fn of(&self, id: &str) -> Option<&Outcome> {
+    pub fn of(&self, id: &str) -> Option<&Job> {
         self.0.get(id)
     }
 }

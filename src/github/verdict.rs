@@ -4,10 +4,11 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::account::{Accounts, State};
+use super::account::Accounts;
 use super::gate::{self, Collector};
 use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, SETUP};
 use super::text::{code, listed};
+use crate::account::State;
 use crate::config::problem::Problem;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
@@ -258,9 +259,9 @@ impl Group<'_> {
             .iter()
             .filter_map(|envelope| {
                 let (state, reason) = match accounts.of(&envelope.id) {
-                    Some(outcome) if outcome.state == State::Done => return None,
-                    Some(outcome) if outcome.state == State::Failed => ("failed", outcome.reason.as_str()),
-                    Some(outcome) => ("is missing", outcome.reason.as_str()),
+                    Some(found) if found.state == State::Done => return None,
+                    Some(found) if found.state == State::Failed => ("failed", found.reason.as_str()),
+                    Some(found) => ("is missing", found.reason.as_str()),
                     None => ("is missing", "no collector accounts for it"),
                 };
                 let message = format!(
@@ -279,7 +280,7 @@ impl Group<'_> {
         let count = |is: fn(Option<State>) -> bool, whole: Option<usize>| match (result, accounts) {
             (Some(JobResult::Skipped) | None, _) | (_, None) => whole,
             (_, Some(accounts)) => {
-                let state = |envelope: &&&Envelope| is(accounts.of(&envelope.id).map(|outcome| outcome.state));
+                let state = |envelope: &&&Envelope| is(accounts.of(&envelope.id).map(|found| found.state));
                 Some(self.envelopes.iter().filter(state).count())
             }
         };

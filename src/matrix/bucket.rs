@@ -1,4 +1,4 @@
-//! Buckets: the jobs of one workflow job, and their shards.
+//! Buckets: the jobs of one workflow job.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,6 @@ use super::plan::Plan;
 use super::row::{EvalMark, Row};
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::{NodeKind, ScenarioType, SeqLen};
-use crate::runner::utf16_bytes;
-
-/// Jobs of one matrix; GitHub generates at most so many for one job of one workflow run.
-pub const MAX_SHARD_JOBS: usize = 256;
-/// UTF-16 bytes of one shard; a job's outputs hold 1,048,576, and a shard is one of them.
-pub const MAX_SHARD_BYTES: usize = 900_000;
-/// UTF-16 bytes of all shards; a run's outputs hold 50 MB, and other outputs need room.
-pub const MAX_PLAN_BYTES: usize = 45_000_000;
-/// Shards of throughput, and shards of evals, that a plan may have: a collector has a step for each.
-pub const MAX_BUNDLES: usize = 64;
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
@@ -199,35 +189,4 @@ pub fn take_canary(buckets: &mut Buckets) -> Option<Envelope> {
         buckets.shift_remove(&bucket);
     }
     Some(canary)
-}
-
-/// Cuts a bucket into matrices of at most [`MAX_SHARD_JOBS`] jobs and [`MAX_SHARD_BYTES`].
-///
-/// # Errors
-/// One envelope that is too large for a shard of its own.
-pub fn shards(envelopes: &[Envelope]) -> Result<Vec<&[Envelope]>, Problem> {
-    let mut shards = Vec::new();
-    let (mut start, mut bytes) = (0, 0);
-    for (index, envelope) in envelopes.iter().enumerate() {
-        let text = serde_json::to_string(envelope)
-            .map_err(|error| Problem::file("", format!("an envelope cannot be written: {error}")))?;
-        // The comma or bracket beside it counts too.
-        let size = utf16_bytes(&text) + 4;
-        if size > MAX_SHARD_BYTES {
-            let message = format!(
-                "the job `{}` takes {size} bytes, a matrix holds {MAX_SHARD_BYTES}",
-                envelope.name
-            );
-            return Err(Problem::file("", message).hint("shorten its additional-settings"));
-        }
-        if index - start == MAX_SHARD_JOBS || bytes + size > MAX_SHARD_BYTES {
-            shards.push(&envelopes[start..index]);
-            (start, bytes) = (index, 0);
-        }
-        bytes += size;
-    }
-    if start < envelopes.len() {
-        shards.push(&envelopes[start..]);
-    }
-    Ok(shards)
 }

@@ -9,5 +9,6 @@ pub mod fingerprint;
 pub mod names;
 pub mod plan;
 pub mod row;
+pub mod shard;
 pub mod trim;
 pub mod wire;

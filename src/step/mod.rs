@@ -2,6 +2,7 @@
 
 pub mod client;
 pub mod collect;
+pub mod compare;
 pub mod desk;
 pub mod environment;
 pub mod eval;

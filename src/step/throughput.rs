@@ -54,6 +54,12 @@ pub struct Aggregate {
     pub osl: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scenario_type: Option<&'static str>,
+    /// Agentic results only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kv_offloading: Option<&'static str>,
+    /// The name of what offloads.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kv_offload_backend: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<Component>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -150,6 +156,10 @@ impl Benchmark {
         problems.into_result()?;
         let t = &*row.topology;
         let seq = t.seq();
+        let offload = match &t.scenario {
+            Scenario::Agentic(offload) => Some(offload),
+            Scenario::Fixed(_) => None,
+        };
         Ok(Aggregate {
             hw: t.runner.clone(),
             conc,
@@ -163,7 +173,9 @@ impl Benchmark {
             recipe_fingerprint: row.recipe_fingerprint.clone().unwrap_or_default(),
             isl: seq.map(|seq| seq.isl),
             osl: seq.map(|seq| seq.osl),
-            scenario_type: matches!(t.scenario, Scenario::Agentic(_)).then(|| row.scenario_type().as_str()),
+            scenario_type: offload.map(|_| row.scenario_type().as_str()),
+            kv_offloading: offload.map(|offload| offload.mode.as_str()),
+            kv_offload_backend: offload.and_then(|offload| Some(offload.backend.as_ref()?.name.clone())),
             router: t.router.clone(),
             kv_p2p_transfer: t.kv_p2p_transfer.clone(),
             is_multinode: matches!(t.nodes, Nodes::Multi(_)),

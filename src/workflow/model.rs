@@ -4,10 +4,11 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::config::labels::Labels;
-use crate::config::workflows::extra::{Job, Step, StepPlace};
+use crate::config::workflows::extra::{Job, Steps};
 use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
-use crate::matrix::bucket::{Bucket, MAX_BUNDLES, MAX_SHARD_JOBS};
+use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
+use crate::matrix::shard::{MAX_BUNDLES, MAX_SHARD_JOBS};
 
 /// The versions that a build of the binary installs, from PyPI.
 const CARGO_ZIGBUILD: &str = "0.24.1";
@@ -45,7 +46,7 @@ pub struct Model {
     /// Where a finished sweep is announced.
     pub ingest: Option<Ingest>,
     /// A repository's own steps; both places are always there.
-    pub extra_steps: IndexMap<&'static str, Vec<Step>>,
+    pub extra_steps: Steps,
     /// A repository's own jobs.
     pub extra_jobs: IndexMap<String, Job>,
     /// Numbers that are GitHub's, or follow from them.
@@ -122,25 +123,18 @@ pub struct DecidedFlag {
     output: &'static str,
     variable: &'static str,
     flag: &'static str,
-    /// Whether it changes what is planned, and not only how it is emitted.
-    plans: bool,
 }
 
 const DECIDED_FLAGS: &[DecidedFlag] = &[
-    decided("trim", "TRIM", "--trim-conc", true),
-    decided("all_evals", "ALL_EVALS", "--all-evals", true),
-    decided("evals_only", "EVALS_ONLY", "--evals-only", true),
-    decided("canary", "CANARY", "--canary", false),
-    decided("agentx_fast", "AGENTX_FAST", "--agentx-fast", false),
+    decided("trim", "TRIM", "--trim-conc"),
+    decided("all_evals", "ALL_EVALS", "--all-evals"),
+    decided("evals_only", "EVALS_ONLY", "--evals-only"),
+    decided("canary", "CANARY", "--canary"),
+    decided("agentx_fast", "AGENTX_FAST", "--agentx-fast"),
 ];
 
-const fn decided(output: &'static str, variable: &'static str, flag: &'static str, plans: bool) -> DecidedFlag {
-    DecidedFlag {
-        output,
-        variable,
-        flag,
-        plans,
-    }
+const fn decided(output: &'static str, variable: &'static str, flag: &'static str) -> DecidedFlag {
+    DecidedFlag { output, variable, flag }
 }
 
 /// The outputs of `sweepctl decide` that jobs read.
@@ -268,7 +262,6 @@ impl Model {
     #[must_use]
     pub fn new(labels: &Labels, settings: &Workflows) -> Self {
         let sweep_labels: Vec<&String> = labels.primary.keys().chain(labels.modifiers.keys()).collect();
-        let steps = |place| settings.extra_steps.get(&place).cloned().unwrap_or_default();
         let buckets: Vec<BucketJob> = Bucket::ALL.iter().map(|bucket| job_of(*bucket)).collect();
         Self {
             workflows: settings.workflows.clone(),
@@ -286,10 +279,7 @@ impl Model {
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.clone(),
             ingest: settings.ingest.clone(),
-            extra_steps: IndexMap::from([
-                ("before-launch", steps(StepPlace::BeforeLaunch)),
-                ("after-launch", steps(StepPlace::AfterLaunch)),
-            ]),
+            extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),
             limits: Limits {
                 shard_jobs: MAX_SHARD_JOBS,

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Sweep, column};
-use crate::fixture::{envelope, multinode_envelope, read_json, write};
+use crate::fixture::{envelope, multinode_envelope, read_json, run, sweepctl, write};
 
 fn aggregate(conc: u64, tput: f64) -> Value {
     json!({"hw": "h200", "conc": conc, "infmax_model_prefix": "m1", "framework": "vllm", "precision": "fp8",
@@ -107,4 +107,36 @@ fn a_second_run_does_not_read_its_own_output() {
             "{stderr}"
         );
     }
+}
+
+#[test]
+fn a_step_needs_neither_a_shell_nor_jq() {
+    let sweep = Sweep::new();
+    let mut planned = envelope("000000000001", 64);
+    planned["row"]["eval-only"] = json!(false);
+    sweep.plan(&json!([planned]));
+    sweep.file("bmk_x_000000000001/agg_r.json", &aggregate(64, 1.0));
+    let outputs = sweep.path().join("outputs");
+    let mut command = sweepctl(sweep.path());
+    command
+        .env("GITHUB_OUTPUT", &outputs)
+        .args(["collect", "results", "artifacts", "--plan", "plan.json"]);
+    command.args(["--account", "accounts/results.json", "--github-output"]);
+    let (code, stdout, stderr) = run(&mut command);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    // The log gets the table, the file what without it standard output would.
+    assert!(stdout.lines().count() == 2 && stdout.starts_with(" MODEL "), "{stdout}");
+    let account = read_json(&sweep.path().join("accounts/results.json"));
+    let (_, printed, _) = sweep.collect("results", &["--plan", "plan.json"]);
+    assert_eq!(account, printed);
+    assert_eq!(column(&account, "jobs", "state"), ["done"]);
+    let text = std::fs::read_to_string(outputs).expect("outputs");
+    let lines: Vec<&str> = text.lines().collect();
+    assert!(
+        lines.len() == 3 && lines[0].starts_with("rows<<") && lines[1] == "1",
+        "{text}"
+    );
+    // Asked for, the JSON is printed beside it.
+    let (_, both, _) = sweep.collect("results", &["--plan", "plan.json", "--account", "a.json", "--json"]);
+    assert_eq!(both, printed);
 }

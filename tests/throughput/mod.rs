@@ -99,6 +99,30 @@ fn a_multi_node_result_is_divided_by_each_sides_gpus() {
 }
 
 #[test]
+fn an_agentic_result_says_what_was_offloaded() {
+    let mut agentic = envelope("0123456789ab", 64);
+    let row = agentic["row"].as_object_mut().expect("a row");
+    for name in ["isl", "osl", "max-model-len", "disagg", "run-eval", "eval-only"] {
+        row.remove(name);
+    }
+    let own = json!({"scenario-type": "agentic-coding", "kv-offloading": "dram", "total-cpu-dram-gb": 100,
+                     "duration": 3600, "kv-offload-backend": {"name": "lmcache", "version": "1.2"}});
+    row.extend(own.as_object().expect("fields").clone());
+    let job = Job::new(&agentic);
+    job.file("r.json", &benchmark(64));
+    assert_eq!(job.process(&["r.json"]), (0, String::new()));
+    let aggregate = read_json(&job.path().join("agg_r.json"));
+    for (name, wanted) in [
+        ("scenario_type", json!("agentic-coding")),
+        ("kv_offloading", json!("dram")),
+        ("kv_offload_backend", json!("lmcache")),
+        ("isl", Value::Null),
+    ] {
+        assert_eq!(aggregate[name], wanted, "{name}");
+    }
+}
+
+#[test]
 fn without_decode_gpus_output_is_divided_by_all() {
     let mut row = multinode_envelope("0123456789ab", &[8]);
     row["row"]["decode"]["num-worker"] = json!(0);

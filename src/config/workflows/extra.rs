@@ -1,8 +1,9 @@
 //! Steps and jobs of a repository's own.
 
 use indexmap::IndexMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema};
 use serde::Serialize;
+use serde_json::json;
 
 use super::is_word;
 use crate::config::decode::Decoder;
@@ -10,15 +11,17 @@ use crate::config::labels::named;
 use crate::config::problem::nearest;
 use crate::config::tree::Node;
 
-/// Where a repository's own steps run, all on the node of a benchmark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
+/// Steps of a repository's own, by the place where they run, all on the node of a benchmark.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 #[serde(rename_all = "kebab-case")]
-pub enum StepPlace {
+pub struct Steps {
     /// After the checkout, before the launch.
-    BeforeLaunch,
+    #[schemars(default, length(min = 1))]
+    pub before_launch: Vec<Step>,
     /// After the launch, also when it failed, before the uploads.
-    AfterLaunch,
+    #[schemars(default, length(min = 1))]
+    pub after_launch: Vec<Step>,
 }
 
 /// A step of a repository's own: an action of `actions`, or a script.
@@ -36,13 +39,13 @@ pub struct Step {
     #[schemars(default)]
     pub uses: Option<String>,
     /// The action's inputs.
-    #[schemars(default)]
+    #[schemars(default, transform = texts)]
     pub with: IndexMap<String, String>,
     /// A script, without expressions: values arrive through `env`.
     #[schemars(default)]
     pub run: Option<String>,
     /// Its variables.
-    #[schemars(default)]
+    #[schemars(default, transform = texts)]
     pub env: IndexMap<String, String>,
 }
 
@@ -66,20 +69,24 @@ pub struct Job {
 }
 
 /// Steps by place.
-pub(super) fn steps(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<IndexMap<StepPlace, Vec<Step>>> {
+pub(super) fn steps(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<Steps> {
     let mut f = d.fields(node, "`extra-steps`")?;
-    let mut all = IndexMap::new();
-    for (name, place) in [
-        ("before-launch", StepPlace::BeforeLaunch),
-        ("after-launch", StepPlace::AfterLaunch),
-    ] {
-        let steps = f.optional(d, name, |d, n, name| d.list(n, name, 1, |d, n| step(d, n, actions)));
-        if let Some(steps) = steps {
-            all.insert(place, steps);
-        }
-    }
+    let list = |d: &mut Decoder, n: &Node<'_>, name: &str| d.list(n, name, 1, |d, n| step(d, n, actions));
+    let before_launch = f.optional(d, "before-launch", list);
+    let after_launch = f.optional(d, "after-launch", list);
     f.finish(d);
-    Some(all)
+    Some(Steps {
+        before_launch: before_launch.unwrap_or_default(),
+        after_launch: after_launch.unwrap_or_default(),
+    })
+}
+
+/// The schema of values that are texts: a plain number is taken as it is written.
+fn texts(schema: &mut Schema) {
+    schema.insert(
+        "additionalProperties".to_owned(),
+        json!({ "type": ["string", "number"] }),
+    );
 }
 
 fn step(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<Step> {

@@ -2,51 +2,10 @@
 
 use std::collections::HashMap;
 
-use serde::Serialize;
-
+use crate::account::{Job, State};
 use crate::config::problem::Problem;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
-
-/// What became of a job, or of one attempt at it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum State {
-    /// Everything that was planned is there.
-    Done,
-    /// Something is there, and not all of it is right.
-    Failed,
-    /// Nothing is there.
-    Missing,
-    /// A newer attempt took its place.
-    Superseded,
-}
-
-impl State {
-    /// The text form.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Missing => "missing",
-            Self::Superseded => "superseded",
-        }
-    }
-}
-
-/// One job, or one superseded attempt at it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Job {
-    /// Its id.
-    pub id: String,
-    /// Its name in the plan; empty where it is in none.
-    pub name: String,
-    /// What became of it.
-    pub state: State,
-    /// Why, where it is not done.
-    pub reason: String,
-}
 
 /// What was planned of one job.
 #[derive(Debug, Clone)]

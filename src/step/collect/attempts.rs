@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::account::{Job, State};
+use crate::account::{Job, State};
 use crate::config::problem::Problem;
 
 /// A result that says which attempt it is of.

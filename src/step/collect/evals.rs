@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::account::{Found, Job, Ledger};
+use super::account::{Found, Ledger};
 use super::attempts::{self, Attempt, Newest};
 use super::eval_row::{self, EvalRow};
 use super::{folders, job_in_path, source};
+use crate::account::Job;
 use crate::config::problem::Problem;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;

@@ -39,7 +39,7 @@ fn job_in_path(root: &Path, path: &Path) -> Option<String> {
 }
 
 /// Every folder under the root; none where there is no such folder, as after a download of nothing.
-fn folders(root: &Path) -> Result<Vec<file::Folder>, Problem> {
+pub(super) fn folders(root: &Path) -> Result<Vec<file::Folder>, Problem> {
     match file::walk(root, file::MAX_DEPTH) {
         Ok(folders) => Ok(folders),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),

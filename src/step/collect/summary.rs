@@ -1,9 +1,9 @@
 //! Tables of what was gathered, for people.
 
-use super::account::{Job, State};
 use super::eval_row::{EvalRow, StdErr};
 use super::evals::Evals;
 use super::throughput::{Aggregate, Throughput};
+use crate::account::{Job, State};
 use crate::config::problem::Problem;
 use crate::step::markdown;
 

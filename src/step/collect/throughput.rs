@@ -7,9 +7,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::account::{Found, Job, Ledger};
+use super::account::{Found, Ledger};
 use super::attempts::{self, Attempt};
 use super::{folders, job_in_path, source};
+use crate::account::Job;
 use crate::config::problem::Problem;
 use crate::matrix::envelope::Envelope;
 use crate::step::results::file;

@@ -2,7 +2,7 @@
 
 use crate::config::problem::Problems;
 use crate::config::tree::{Node, Value};
-use crate::matrix::bucket::MAX_SHARD_JOBS;
+use crate::matrix::shard::MAX_SHARD_JOBS;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{get, pairs};
 

@@ -1,0 +1,118 @@
+//! What changed between two collections of results, point by point.
+//!
+//! A point is what two measurements must have in common to be comparable, and no more: an image, a model's path or a
+//! router may differ, for it is their change that is measured. See [`point::Point`].
+
+mod change;
+mod pairs;
+pub mod point;
+mod read;
+pub mod summary;
+
+use std::path::Path;
+
+use serde::Serialize;
+
+pub use change::{Metric, Performance, Score};
+use point::Point;
+
+use crate::config::problem::Problem;
+use crate::step::results::file;
+
+/// Which metrics of throughput results are compared; none named is the usual ones: `tput_per_gpu`, and the median and
+/// the percentiles of `ttft` and of `intvty`, or of `tpot` where there is no `intvty`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Metrics(pub Vec<String>);
+
+/// What changed.
+#[derive(Debug, Clone, Serialize)]
+pub struct Comparison {
+    /// Where the earlier results lie.
+    pub baseline: String,
+    /// Where the later ones lie.
+    pub current: String,
+    /// Throughput and latency, the largest regression first.
+    pub points: Vec<Performance>,
+    /// Scores, the largest loss first.
+    pub scores: Vec<Score>,
+    /// What only the earlier results have.
+    pub only_baseline: Vec<Measured>,
+    /// What only the later results have.
+    pub only_current: Vec<Measured>,
+    /// What could not be compared, and why.
+    #[serde(serialize_with = "messages")]
+    pub problems: Vec<Problem>,
+    /// Which sides hold no result at all, as sentences.
+    #[serde(skip)]
+    pub empty: Vec<String>,
+}
+
+/// Something measured: a point, or a task at a point.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Measured {
+    /// The point.
+    #[serde(flatten)]
+    pub point: Point,
+    /// The task of a score; `None` for throughput.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+}
+
+fn messages<S: serde::Serializer>(problems: &[Problem], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(problems.iter().map(|problem| &problem.message))
+}
+
+/// Compares the collections in two folders, or files.
+///
+/// # Errors
+/// A folder that cannot be searched. A file or a row that cannot be read loses only itself.
+pub fn compare(baseline: &Path, current: &Path, metrics: &Metrics) -> Result<Comparison, Problem> {
+    let (before, after) = (read::side(baseline, metrics)?, read::side(current, metrics)?);
+    let mut comparison = Comparison {
+        baseline: file::shown(baseline),
+        current: file::shown(current),
+        points: Vec::new(),
+        scores: Vec::new(),
+        only_baseline: Vec::new(),
+        only_current: Vec::new(),
+        problems: Vec::new(),
+        empty: Vec::new(),
+    };
+    for (side, place) in [(&before, &comparison.baseline), (&after, &comparison.current)] {
+        if side.is_empty() {
+            comparison.empty.push(format!("there is no result in {place}"));
+        }
+    }
+    comparison.problems.extend(before.problems);
+    comparison.problems.extend(after.problems);
+    let throughput = pairs::pair(before.throughput, after.throughput, |a, b| a.is_same_recipe(b));
+    let scores = pairs::pair(before.scores, after.scores, |_, _| false);
+    for (of_point, before, after) in throughput.matched {
+        match Performance::of(of_point.point, &before, &after) {
+            Ok(performance) => comparison.points.push(performance),
+            Err(problem) => comparison.problems.push(problem),
+        }
+    }
+    for (of_task, before, after) in scores.matched {
+        match Score::of(of_task, &before, &after) {
+            Ok(score) => comparison.scores.push(score),
+            Err(problem) => comparison.problems.push(problem),
+        }
+    }
+    comparison.problems.extend(throughput.ambiguous);
+    comparison.problems.extend(scores.ambiguous);
+    for (only, of_throughput, of_scores) in [
+        (
+            &mut comparison.only_baseline,
+            throughput.only_before,
+            scores.only_before,
+        ),
+        (&mut comparison.only_current, throughput.only_after, scores.only_after),
+    ] {
+        only.extend(of_throughput.into_iter().chain(of_scores));
+        only.sort();
+    }
+    comparison.points.sort_by(Performance::by_regression);
+    comparison.scores.sort_by(Score::by_loss);
+    Ok(comparison)
+}
