@@ -1,5 +1,6 @@
 //! The integration tests: one binary, a module a capability.
 
+mod act;
 mod changelog_gate;
 mod cli;
 mod collect;

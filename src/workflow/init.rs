@@ -32,8 +32,8 @@ impl Outcome {
     }
 }
 
-/// The starter's inputs by path: configs with their schemas, and the changelog. `root` is looked at for workflow files
-/// of its own, which the settings then name.
+/// The starter's inputs by path: configs with their schemas, eval tasks, and the changelog. `root` is looked at for
+/// workflow files of its own, which the settings then name.
 #[must_use]
 pub fn inputs(root: &Path) -> Vec<(String, String)> {
     let settings = workflows::BUILT_IN.replace("unmanaged: []", &unmanaged(root));
@@ -47,6 +47,22 @@ pub fn inputs(root: &Path) -> Vec<(String, String)> {
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
         ("configs/thresholds.yaml", thresholds::BUILT_IN.to_owned()),
         ("configs/workflows.yaml", settings),
+        (
+            "configs/evals/gsm8k.yaml",
+            include_str!("../../configs/evals/gsm8k.yaml").to_owned(),
+        ),
+        (
+            "configs/evals/gsm8k_smoke.yaml",
+            include_str!("../../configs/evals/gsm8k_smoke.yaml").to_owned(),
+        ),
+        (
+            "configs/evals/data/gsm8k_smoke.jsonl",
+            include_str!("../../configs/evals/data/gsm8k_smoke.jsonl").to_owned(),
+        ),
+        (
+            "configs/evals/data/gsm8k_smoke_examples.jsonl",
+            include_str!("../../configs/evals/data/gsm8k_smoke_examples.jsonl").to_owned(),
+        ),
         (
             "perf-changelog.yaml",
             include_str!("starter/perf-changelog.yaml").to_owned(),
