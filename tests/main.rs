@@ -3,6 +3,7 @@
 mod changelog_gate;
 mod cli;
 mod collect;
+mod conditions;
 mod corpus;
 mod decisions;
 mod desk;
@@ -16,6 +17,7 @@ mod job_env;
 mod launch;
 mod mistakes;
 mod mock_server;
+mod mutations;
 mod policy;
 mod process;
 mod properties;

@@ -2,15 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 
 use super::output;
 use super::render::workflow_settings;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::matrix::bucket::Bucket;
-use crate::matrix::envelope::Envelope;
-use crate::matrix::names::{self, ArtifactKind};
 use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
@@ -38,51 +36,18 @@ impl Shard {
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let shard = self.shard().map_err(Problems::from)?;
+        let shard = plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
         if self.github_output {
-            return Ok(runner::append(RunnerFile::Output, &outputs(&shard)?)?);
+            let max_parallel = workflow_settings(Path::new("."))?.max_parallel;
+            let outputs = plan_files::shard_outputs(&shard, &max_parallel);
+            return Ok(runner::append(RunnerFile::Output, &outputs)?);
         }
         output::json(&shard)
     }
-
-    fn shard(&self) -> Result<Vec<Envelope>, Problem> {
-        match Bucket::from_str(&self.bucket, false) {
-            Ok(bucket) => plan_files::shard(&self.plan, bucket, self.index),
-            Err(_) => canary(&self.plan, self.index),
-        }
-    }
 }
-
-/// The canary stands in no bucket; its job is a shard with one element.
-const CANARY: &str = "canary";
 
 fn buckets() -> impl Iterator<Item = &'static str> {
-    [CANARY]
+    [plan_files::CANARY]
         .into_iter()
         .chain(Bucket::ALL.iter().map(|bucket| bucket.name()))
-}
-
-fn canary(plan: &Path, index: usize) -> Result<Vec<Envelope>, Problem> {
-    let canary = plan_files::index(plan)?.canary.filter(|_| index == 0);
-    canary.map(|envelope| vec![envelope]).ok_or_else(|| {
-        let place = plan.display().to_string();
-        let problem = Problem::file(&place, format!("the plan has no shard {index} of a canary"));
-        problem.hint("emit it with --canary; its only shard is 0")
-    })
-}
-
-fn outputs(shard: &[Envelope]) -> anyhow::Result<Vec<(String, String)>> {
-    let settings = workflow_settings(Path::new("."))?;
-    let artifacts: Vec<String> = shard
-        .iter()
-        .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
-        .collect();
-    let max_parallel = settings
-        .max_parallel
-        .of(shard.iter().map(|envelope| envelope.runs_on.as_str()));
-    Ok(vec![
-        ("envelopes".to_owned(), serde_json::to_string(shard)?),
-        ("artifacts".to_owned(), serde_json::to_string(&artifacts)?),
-        ("max_parallel".to_owned(), max_parallel.to_string()),
-    ])
 }
