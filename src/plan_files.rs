@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
+use crate::matrix::names::{self, ArtifactKind};
 use crate::matrix::plan::ChangelogMetadata;
 use crate::matrix::shard::{MAX_BUNDLES, MAX_PLAN_BYTES, Shard};
 use crate::runner::utf16_bytes;
@@ -228,6 +229,50 @@ pub fn shard(dir: &Path, bucket: Bucket, number: usize) -> Result<(Vec<Envelope>
 
 fn shard_jobs(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>, Problem> {
     read_json(&shard_path(dir, bucket, number), "a shard of a plan")
+}
+
+/// The name that stands for the canary where a bucket is asked for: it is in none, and its job is a shard of one.
+pub const CANARY: &str = "canary";
+
+/// Reads one shard of a bucket by name, or the canary's: its jobs, and how many of them run at a time.
+///
+/// # Errors
+/// As [`shard`], a bucket that is none, and a plan without a canary.
+pub fn shard_or_canary(dir: &Path, bucket: &str, number: usize) -> Result<(Vec<Envelope>, u64), Problem> {
+    let place = dir.display().to_string();
+    if bucket != CANARY {
+        let known = || Bucket::ALL.iter().map(|bucket| bucket.name());
+        let found = Bucket::ALL.iter().find(|known| known.name() == bucket);
+        let bucket = found
+            .ok_or_else(|| Problem::file(&place, format!("`{bucket}` is no bucket")).hint(nearest(bucket, known())))?;
+        return shard(dir, *bucket, number);
+    }
+    let canary = index(dir)?.canary.filter(|_| number == 0);
+    canary.map(|envelope| (vec![envelope], 1)).ok_or_else(|| {
+        let problem = Problem::file(&place, format!("the plan has no shard {number} of a canary"));
+        problem.hint("emit it with --canary; its only shard is 0")
+    })
+}
+
+/// The outputs that a shard's jobs are started with: its envelopes, the names of the artifacts that collectors read, and
+/// how many jobs run at a time.
+///
+/// # Panics
+/// Never: an envelope of a row that was built is JSON.
+#[must_use]
+pub fn shard_outputs(jobs: &[Envelope], max_parallel: u64) -> Vec<(String, String)> {
+    let artifacts: Vec<String> = jobs
+        .iter()
+        .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
+        .collect();
+    vec![
+        (
+            "envelopes".to_owned(),
+            serde_json::to_string(jobs).expect("an envelope of a row that was built"),
+        ),
+        ("artifacts".to_owned(), serde_json::json!(artifacts).to_string()),
+        ("max_parallel".to_owned(), max_parallel.to_string()),
+    ]
 }
 
 /// Every envelope of a plan: from its folder, its index, or a file that is a list of envelopes.

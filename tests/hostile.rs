@@ -1,8 +1,7 @@
-//! Hostile and broken files: refused quickly, in bounded memory, and never taken for anything but data.
+//! Hostile and broken files: refused at a bounded cost, in bounded memory, and never taken for anything but data.
 
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -14,26 +13,26 @@ const MASTER: &str = "configs/amd-master.yaml";
 /// Memory that a refusal may take, in KiB of address space.
 const MEMORY: &str = "1048576";
 
-/// Runs the binary with a bound on its memory, and expects it to end soon.
+/// Seconds of the processor that a refusal may take, in a build that is not optimized: a guard against what never ends.
+const PROCESSOR: &str = "60";
+
+/// Runs the binary with bounds on its memory and on what it may compute; the kernel ends it where it passes them.
 fn bounded(folder: &Path, args: &[&str], input: Stdio) -> Output {
-    let start = Instant::now();
-    let output = Command::new("sh")
+    Command::new("sh")
         .args([
             "-c",
-            "ulimit -v \"$MEMORY\"; exec timeout 30 \"$0\" \"$@\"",
+            "ulimit -v \"$MEMORY\"; ulimit -t \"$PROCESSOR\"; exec \"$0\" \"$@\"",
             env!("CARGO_BIN_EXE_sweepctl"),
         ])
         .args(args)
         .current_dir(folder)
         .env("MEMORY", MEMORY)
+        .env("PROCESSOR", PROCESSOR)
         .env("NO_COLOR", "1")
         .env_remove("GITHUB_ACTIONS")
         .stdin(input)
         .output()
-        .expect("sh runs");
-    let took = start.elapsed();
-    assert!(took < Duration::from_secs(20), "{args:?} took {took:?}");
-    output
+        .expect("sh runs")
 }
 
 /// A master file that is refused within bounds; gives what was said.

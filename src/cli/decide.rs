@@ -32,6 +32,19 @@ in the clone is an error: check out with `fetch-depth: 0`. At a desk it is said,
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Decide {
+    #[command(flatten)]
+    event: EventArgs,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+    /// Append every field as an output, its name with `_`, to the file that GITHUB_OUTPUT names
+    #[arg(long)]
+    github_output: bool,
+}
+
+/// An event, and the labels that give it a meaning.
+#[derive(Debug, Args)]
+pub struct EventArgs {
     /// The event's payload; `-` reads standard input [default: the file that GITHUB_EVENT_PATH names]
     #[arg(long, value_name = "FILE")]
     event: Option<PathBuf>,
@@ -44,12 +57,6 @@ pub struct Decide {
     /// The labels file [default: configs/labels.yaml, else the built-in one]
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
-    /// Append every field as an output, its name with `_`, to the file that GITHUB_OUTPUT names
-    #[arg(long)]
-    github_output: bool,
 }
 
 impl Decide {
@@ -59,6 +66,24 @@ impl Decide {
     /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:
     /// two primary labels, a dispatch that does not say what to sweep.
     pub fn run(&self) -> anyhow::Result<()> {
+        let decision = self.event.decision()?.map_err(Problems::from)?;
+        if self.github_output {
+            runner::append(RunnerFile::Output, &decision.outputs())?;
+        }
+        runner::summarize(&format!("{}\n", decision.sentence()))?;
+        match output::wants_json(self.json) {
+            true => output::json(&decision),
+            false => output::text(&shown(&decision)),
+        }
+    }
+}
+
+impl EventArgs {
+    /// The decision on the event, or why it is refused.
+    ///
+    /// # Errors
+    /// An event or a labels file that cannot be read, and commits that are missing on GitHub Actions.
+    pub fn decision(&self) -> Result<Result<Decision, Problem>, Problems> {
         let (event, labels) = super::inputs::both(self.event(), self.labels())?;
         let missing = if runner::on_actions() {
             Missing::Refuse
@@ -69,18 +94,14 @@ impl Decide {
         for assumption in &facts.assumed {
             anstream::eprintln!("note: {}", text::one_line(assumption));
         }
-        let decision = decide::decide(&event, &facts, &labels).map_err(Problems::from)?;
-        if self.github_output {
-            runner::append(RunnerFile::Output, &decision.outputs())?;
-        }
-        runner::summarize(&format!("{}\n", decision.sentence()))?;
-        match output::wants_json(self.json) {
-            true => output::json(&decision),
-            false => output::text(&shown(&decision)),
-        }
+        Ok(decide::decide(&event, &facts, &labels))
     }
 
-    fn event(&self) -> Result<Event, Problems> {
+    /// The payload's text, and the event's name where it is given.
+    ///
+    /// # Errors
+    /// No event, or one that cannot be read.
+    pub fn payload(&self) -> Result<(Source, Option<String>), Problem> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let path = self
             .event
@@ -88,10 +109,14 @@ impl Decide {
             .or_else(|| variable("GITHUB_EVENT_PATH").map(PathBuf::from));
         let Some(path) = path else {
             let problem = Problem::file("", "there is no event: GITHUB_EVENT_PATH is not set");
-            return Err(problem.hint("name the file of a payload with --event").into());
+            return Err(problem.hint("name the file of a payload with --event"));
         };
-        let payload = text::read(&path)?;
         let name = self.event_name.clone().or_else(|| variable("GITHUB_EVENT_NAME"));
+        Ok((text::read(&path)?, name))
+    }
+
+    fn event(&self) -> Result<Event, Problems> {
+        let (payload, name) = self.payload()?;
         let mut event = Event::parse(name.as_deref(), &payload.text, &payload.name)?;
         if let (Event::Push(push), Some(asked)) = (&mut event, &self.r#ref) {
             push.r#ref.clone_from(asked);

@@ -45,9 +45,7 @@ impl DispatchPlan {
             (Some(command), ..) => self.generate(command),
             (None, Some(base), Some(head)) => {
                 let refs = [format!("--base-ref={base}"), format!("--head-ref={head}")];
-                let args = ["plan".to_owned()].into_iter().chain(refs).chain(self.flags.clone());
-                let matches = PlanArgs::augment_args(clap::Command::new("plan")).try_get_matches_from(args)?;
-                PlanArgs::from_arg_matches(&matches)?.run()
+                PlanArgs::read(refs.into_iter().chain(self.flags.clone()))?.run()
             }
             _ => Err(usage(
                 ErrorKind::MissingRequiredArgument,

@@ -27,6 +27,7 @@ pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod shard;
+pub mod simulate;
 pub mod sweep;
 pub mod throughput;
 pub mod upload;

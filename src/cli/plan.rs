@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{Args, ValueEnum};
+use clap::{Args, FromArgMatches, ValueEnum};
 
 use super::inputs::{Configs, InputArgs, both};
 use super::output;
@@ -77,6 +77,16 @@ pub(super) struct Sides {
 }
 
 impl PlanArgs {
+    /// What `sweepctl plan` reads from these arguments.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub fn read(args: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+        let args = ["plan".to_owned()].into_iter().chain(args);
+        let matches = Self::augment_args(clap::Command::new("plan")).try_get_matches_from(args)?;
+        Self::from_arg_matches(&matches)
+    }
+
     /// Plans and prints.
     ///
     /// # Errors

@@ -1,15 +1,13 @@
 //! `sweepctl shard`: one shard of an emitted plan, as the matrix of a job.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
+use clap::Args;
 use clap::builder::PossibleValuesParser;
-use clap::{Args, ValueEnum};
 
 use super::output;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::matrix::bucket::Bucket;
-use crate::matrix::envelope::Envelope;
-use crate::matrix::names::{self, ArtifactKind};
 use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
@@ -37,47 +35,18 @@ impl Shard {
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let (jobs, max_parallel) = self.shard().map_err(Problems::from)?;
+        let (jobs, max_parallel) =
+            plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
         if self.github_output {
-            return Ok(runner::append(RunnerFile::Output, &outputs(&jobs, max_parallel)?)?);
+            let outputs = plan_files::shard_outputs(&jobs, max_parallel);
+            return Ok(runner::append(RunnerFile::Output, &outputs)?);
         }
         output::json(&jobs)
     }
-
-    fn shard(&self) -> Result<(Vec<Envelope>, u64), Problem> {
-        match Bucket::from_str(&self.bucket, false) {
-            Ok(bucket) => plan_files::shard(&self.plan, bucket, self.index),
-            Err(_) => Ok((canary(&self.plan, self.index)?, 1)),
-        }
-    }
 }
-
-/// The canary stands in no bucket; its job is a shard with one element.
-const CANARY: &str = "canary";
 
 fn buckets() -> impl Iterator<Item = &'static str> {
-    [CANARY]
+    [plan_files::CANARY]
         .into_iter()
         .chain(Bucket::ALL.iter().map(|bucket| bucket.name()))
-}
-
-fn canary(plan: &Path, index: usize) -> Result<Vec<Envelope>, Problem> {
-    let canary = plan_files::index(plan)?.canary.filter(|_| index == 0);
-    canary.map(|envelope| vec![envelope]).ok_or_else(|| {
-        let place = plan.display().to_string();
-        let problem = Problem::file(&place, format!("the plan has no shard {index} of a canary"));
-        problem.hint("emit it with --canary; its only shard is 0")
-    })
-}
-
-fn outputs(jobs: &[Envelope], max_parallel: u64) -> anyhow::Result<Vec<(String, String)>> {
-    let artifacts: Vec<String> = jobs
-        .iter()
-        .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
-        .collect();
-    Ok(vec![
-        ("envelopes".to_owned(), serde_json::to_string(jobs)?),
-        ("artifacts".to_owned(), serde_json::to_string(&artifacts)?),
-        ("max_parallel".to_owned(), max_parallel.to_string()),
-    ])
 }

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::output;
+use super::simulate::Simulate;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::workflow::check;
@@ -16,13 +17,18 @@ use crate::workflow::check;
 pub enum Workflow {
     /// Find what GitHub only says when a workflow runs
     Check(Check),
+    /// Say which jobs would run for an event and a plan, and why the others would not
+    Simulate(Box<Simulate>),
 }
 
 const HELP: &str = "\
 Computed from the files, without the network: a caller's permissions contain what its callees ask for; secrets are \
 declared and passed by name at each level; at most four levels; names stand once; no `always()` on a job that takes a \
-GPU; no job is skipped behind an optional one; no expression in a script; actions pinned by commit; a time limit on \
-every job; no credentials left by a checkout; matrices and files within GitHub's limits.
+GPU; no job is skipped behind an optional one; `needs` holds what expressions name; an artifact that is fetched by name \
+was uploaded before; a verdict always runs and judges every job; a node is swept first, its results are uploaded \
+whatever happened and before the gate, and it is released; a group that cancels is not everyone's; no expression in a \
+script; actions pinned by commit; a time limit on every job; no credentials left by a checkout; matrices and files \
+within GitHub's limits.
 
 Examples:
   sweepctl workflow check                                    .github/workflows and .github/actions
@@ -54,6 +60,7 @@ impl Workflow {
     pub fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Check(check) => check.run(),
+            Self::Simulate(simulate) => simulate.run(),
         }
     }
 }
@@ -119,7 +126,7 @@ impl Check {
 }
 
 /// The workflows and actions of a repository, or the files of a folder of workflows.
-fn in_folder(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let github = folder.join(".github");
     let github = github.strip_prefix(".").map(Path::to_path_buf).unwrap_or(github);
     if !github.is_dir() {

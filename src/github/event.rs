@@ -262,7 +262,10 @@ impl Event {
 }
 
 /// The name of the event that a payload looks like.
-fn look(payload: &str, place: &str) -> Result<&'static str, Problem> {
+///
+/// # Errors
+/// A payload that looks like none.
+pub fn look(payload: &str, place: &str) -> Result<&'static str, Problem> {
     #[derive(Deserialize)]
     struct Marks {
         pull_request: Option<serde::de::IgnoredAny>,

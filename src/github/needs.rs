@@ -1,7 +1,7 @@
 //! The jobs of a run: their names, and `toJson(needs)`, which says what became of those that a job waits for.
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::text::{code, listed};
 use crate::config::problem::{Problem, nearest};
@@ -26,7 +26,7 @@ pub fn job_of(bucket: Bucket) -> String {
 }
 
 /// What became of a job. A job that is a matrix, or a workflow of its own, has the worst result of its parts.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum JobResult {
     /// It ran, and all of it well.

@@ -14,6 +14,26 @@ pub struct Files<'s> {
 }
 
 impl<'s> Files<'s> {
+    /// Parses files; those that are no YAML are said, and are not among them.
+    #[must_use]
+    pub fn parse(sources: &'s [Arc<Source>]) -> (Self, Problems) {
+        let mut problems = Problems::default();
+        let mut files = Vec::new();
+        for source in sources {
+            let is_action = source.name.ends_with("/action.yml") || source.name.ends_with("/action.yaml");
+            let kind = if is_action {
+                FileKind::Action
+            } else {
+                FileKind::Workflow
+            };
+            match File::parse(source, kind) {
+                Ok(file) => files.push(file),
+                Err(more) => problems.extend(more),
+            }
+        }
+        (Self { files }, problems)
+    }
+
     /// All files.
     pub(super) fn all(&self) -> impl Iterator<Item = &File<'s>> {
         self.files.iter()
@@ -58,18 +78,23 @@ type Check = fn(&Files<'_>, &mut Problems);
 
 const CHECKS: &[Check] = &[
     checks::always::check,
+    checks::artifacts::check,
     checks::calls::check,
+    checks::concurrency::check,
     checks::conditions::check,
     checks::credentials::check,
     checks::expressions::check,
+    checks::launches::check,
     checks::limits::check,
     checks::names::check,
+    checks::needs::check,
     checks::nesting::check,
     checks::permissions::check,
     checks::pins::check,
     checks::secrets::check,
     checks::timeouts::check,
     checks::triggers::check,
+    checks::verdicts::check,
 ];
 
 /// Checks workflow and action files together.
@@ -77,24 +102,12 @@ const CHECKS: &[Check] = &[
 /// # Errors
 /// Every finding, each at its place. Files that are no YAML are said, and the others are checked without them.
 pub fn check(sources: &[Arc<Source>]) -> Result<(), Problems> {
-    let mut problems = Problems::default();
-    let mut files = Vec::new();
+    let (files, mut problems) = Files::parse(sources);
     for source in sources {
         if source.text.len() > checks::limits::MAX_FILE_BYTES {
             problems.push(too_large(source));
         }
-        let is_action = source.name.ends_with("/action.yml") || source.name.ends_with("/action.yaml");
-        let kind = if is_action {
-            FileKind::Action
-        } else {
-            FileKind::Workflow
-        };
-        match File::parse(source, kind) {
-            Ok(file) => files.push(file),
-            Err(more) => problems.extend(more),
-        }
     }
-    let files = Files { files };
     for check in CHECKS {
         check(&files, &mut problems);
     }

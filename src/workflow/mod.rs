@@ -5,5 +5,6 @@ mod checks;
 pub mod init;
 pub mod model;
 pub mod render;
+pub mod simulate;
 pub mod templates;
 pub mod tree;

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use indexmap::IndexSet;
+
 use crate::config::problem::{Problem, Problems, Span};
 use crate::config::source::Source;
 use crate::config::tree::{self, Node, Value};
@@ -67,6 +69,22 @@ impl<'s> File<'s> {
     pub fn jobs(&self) -> impl Iterator<Item = Job<'_, 's>> {
         let jobs = self.get("jobs").filter(|_| self.kind == FileKind::Workflow);
         jobs.into_iter().flat_map(pairs).map(|(id, node)| Job { id, node })
+    }
+
+    /// The jobs that a job waits for, directly or not, nearest first.
+    #[must_use]
+    pub fn ancestors(&self, id: &str) -> IndexSet<&str> {
+        let needs = |id: &str| {
+            let job = self.jobs().find(|job| job.id.text() == id);
+            job.map(|job| job.needs()).unwrap_or_default()
+        };
+        let mut all = IndexSet::new();
+        let mut open = needs(id);
+        while !open.is_empty() {
+            let new: Vec<&str> = open.into_iter().filter(|id| all.insert(*id)).collect();
+            open = new.into_iter().flat_map(needs).collect();
+        }
+        all
     }
 
     /// The steps of all jobs, or of an action.
@@ -140,6 +158,14 @@ impl<'f, 's> Job<'f, 's> {
         items(self.node, "steps")
     }
 
+    /// Every scalar of it with its text.
+    #[must_use]
+    pub fn scalars(&self) -> Vec<&'f Node<'s>> {
+        let mut all = Vec::new();
+        scalars(self.node, &mut all);
+        all
+    }
+
     /// The file name of the workflow of this repository that it calls.
     #[must_use]
     pub fn callee(&self) -> Option<(&'f str, Span)> {
@@ -195,6 +221,23 @@ pub fn permissions(node: &Node<'_>) -> Permissions {
         .iter()
         .filter_map(|(scope, value)| Some((scope.text().to_owned(), access(value.text())?)))
         .collect()
+}
+
+/// Whether a step runs this binary with these words first.
+#[must_use]
+pub fn calls(step: &Node<'_>, words: &[&str]) -> bool {
+    let script: Vec<&str> = get(step, "run").map_or("", Node::text).split_whitespace().collect();
+    script
+        .iter()
+        .enumerate()
+        .any(|(at, word)| *word == "sweepctl" && script[at + 1..].starts_with(words))
+}
+
+/// Whether a step uses an action, of whatever version.
+#[must_use]
+pub fn uses(step: &Node<'_>, action: &str) -> bool {
+    let of_step = get(step, "uses").map_or("", Node::text);
+    of_step.strip_prefix(action).is_some_and(|rest| rest.starts_with('@'))
 }
 
 /// A key of a mapping.

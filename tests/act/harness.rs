@@ -212,7 +212,9 @@ impl<'r> Act<'r> {
 fn path() -> std::ffi::OsString {
     let tools = act().parent().expect("a folder").to_owned();
     let rest = std::env::var_os("PATH").unwrap_or_default();
-    let all = [tools, here().join("bin")].into_iter().chain(std::env::split_paths(&rest));
+    let all = [tools, here().join("bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&rest));
     std::env::join_paths(all).expect("a PATH")
 }
 
@@ -331,7 +333,8 @@ impl Run {
 
     /// A job that ran.
     pub fn job(&self, call: &str, id: &str) -> &Job {
-        self.find(call, id).unwrap_or_else(|| panic!("{call} {id} did not run{self}"))
+        self.find(call, id)
+            .unwrap_or_else(|| panic!("{call} {id} did not run{self}"))
     }
 
     fn find(&self, call: &str, id: &str) -> Option<&Job> {
@@ -387,8 +390,16 @@ impl std::fmt::Display for Run {
                 writeln!(f, "{result}: {step}")?;
             }
             let lines: Vec<&str> = job.output.lines().collect();
-            let from = if job.result == "success" { 0 } else { lines.len().saturating_sub(30) };
-            let shown = if job.result == "success" { &[][..] } else { &lines[from..] };
+            let from = if job.result == "success" {
+                0
+            } else {
+                lines.len().saturating_sub(30)
+            };
+            let shown = if job.result == "success" {
+                &[][..]
+            } else {
+                &lines[from..]
+            };
             for line in shown {
                 writeln!(f, "  | {}", line.chars().take(300).collect::<String>())?;
             }
@@ -419,7 +430,8 @@ fn read_logs(folder: &Path, call: &str, jobs: &mut Vec<Job>) {
 fn read_log(text: &str, call: &str) -> Vec<Job> {
     let mut jobs: Vec<(String, Job)> = Vec::new();
     // act reads these options before it knows the expressions' values, says so, and goes on.
-    let noise = |line: &str| line.contains("Failed to parse 'fail-fast'") || line.contains("Failed to parse 'max-parallel'");
+    let noise =
+        |line: &str| line.contains("Failed to parse 'fail-fast'") || line.contains("Failed to parse 'max-parallel'");
     for line in text.lines().filter(|line| !noise(line)) {
         let said: Value = serde_json::from_str(line).unwrap_or_else(|_| json!({ "msg": line, "raw_output": true }));
         let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
@@ -428,7 +440,14 @@ fn read_log(text: &str, call: &str) -> Vec<Job> {
             Some(at) => &mut jobs[at].1,
             None => {
                 let (call, id) = (call.to_owned(), word("jobID"));
-                jobs.push((key, Job { call, id, ..Job::default() }));
+                jobs.push((
+                    key,
+                    Job {
+                        call,
+                        id,
+                        ..Job::default()
+                    },
+                ));
                 &mut jobs.last_mut().expect("it was just added").1
             }
         };

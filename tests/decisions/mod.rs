@@ -22,21 +22,21 @@ use crate::support::{assert_none, misses, stderr, stdout, sweepctl, write};
 use history::History;
 use payload::{Payload, payload};
 
-static HISTORY: LazyLock<History> = LazyLock::new(History::new);
+pub static HISTORY: LazyLock<History> = LazyLock::new(History::new);
 
 /// One row of the table.
-struct Row {
-    line: usize,
-    text: &'static str,
+pub struct Row {
+    pub line: usize,
+    pub text: &'static str,
     columns: Vec<&'static str>,
 }
 
 impl Row {
-    fn column(&self, index: usize) -> &'static str {
+    pub fn column(&self, index: usize) -> &'static str {
         self.columns.get(index).copied().unwrap_or("")
     }
 
-    fn payload(&self) -> Payload {
+    pub fn payload(&self) -> Payload {
         payload(self.column(0), self.column(1), self.column(2), &HISTORY)
     }
 
@@ -63,7 +63,7 @@ fn told(mut words: Vec<String>, compared: &str) -> String {
     format!("{} | {compared}", words.join(" "))
 }
 
-fn table() -> Vec<Row> {
+pub fn table() -> Vec<Row> {
     let lines = include_str!("table.txt").lines().enumerate();
     lines
         .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
@@ -183,6 +183,15 @@ fn decide_with(row: &Row, labels: &Labels) -> String {
         Ok(decision) => words(&serde_json::to_value(decision).expect("JSON")),
         Err(_) => told(vec!["refused".to_owned()], "-"),
     }
+}
+
+/// The rows that labels decide otherwise than the table says.
+pub fn missed(labels: &Labels) -> Vec<String> {
+    let differs = |row: &Row| {
+        let found = decide_with(row, labels);
+        (found != row.wanted()).then(|| row.miss(&found))
+    };
+    table().iter().filter_map(differs).collect()
 }
 
 fn labels(text: &str) -> Labels {

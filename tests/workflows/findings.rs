@@ -57,7 +57,7 @@ jobs:
     timeout-minutes: 5
     permissions: {}
     steps:
-      - run: exec verdict
+      - run: exec sweepctl verdict
 ";
 
 const SHARD: &str = "\
@@ -105,12 +105,22 @@ jobs:
     timeout-minutes: 60
     permissions: { contents: read, actions: read }
     steps:
+      - uses: actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1
+        with:
+          name: plan
+      - run: exec sweepctl sweep
       - env:
           TOKEN: ${{ secrets.TOKEN }}
-        run: exec launch
-      - uses: actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1
+        run: exec sweepctl launch
+      - if: always()
+        uses: actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1
         with:
           name: result_${{ inputs.shard }}
+      - run: exec sweepctl eval validate
+      - if: always()
+        run: exec sweepctl launch --release
+      - if: always()
+        run: exec sweepctl sweep
 ";
 
 const ACTION: &str = "\
@@ -266,7 +276,7 @@ const CASES: &[Case] = &[
     (
         (
             "run.yml",
-            "      - run: exec verdict",
+            "      - run: exec sweepctl verdict",
             "      - uses: actions/github-script@3a2844b7e9c422d3c10d287c895573f7108da1b3 # v9.0.0\n        with:\n          \
              script: core.info('${{ github.actor }}')",
         ),
@@ -401,6 +411,102 @@ const CASES: &[Case] = &[
         ),
         ("gpu.yml", "    uses: ./.github/workflows/shard.yml"),
         "the calls never end: run.yml calls shard.yml calls gpu.yml calls shard.yml again",
+    ),
+    // The verdict.
+    (
+        ("run.yml", "needs: [decide, sweep]", "needs: [decide]"),
+        ("run.yml", "    needs: [decide]"),
+        "`verdict` does not judge sweep",
+    ),
+    (
+        ("run.yml", "needs: [decide, sweep]", "needs: sweep"),
+        ("run.yml", "    needs: sweep"),
+        "`verdict` does not judge decide",
+    ),
+    (
+        ("run.yml", "    if: always()\n", "    if: ${{ !cancelled() }}\n"),
+        ("run.yml", "    if: ${{ !cancelled() }}"),
+        "`verdict` is skipped where its condition is false",
+    ),
+    // What jobs wait for, and find.
+    (
+        ("run.yml", "${{ needs.decide.outputs", "${{ needs.decided.outputs"),
+        ("run.yml", "    if: ${{ needs.decided.outputs.run == 'true' }}"),
+        "`sweep` does not wait for `decided`",
+    ),
+    (
+        ("run.yml", "    needs: decide\n", "    needs: decided\n"),
+        ("run.yml", "    needs: decided"),
+        "`sweep` waits for `decided`, which is not there",
+    ),
+    (
+        ("gpu.yml", "          name: plan", "          name: plam"),
+        ("gpu.yml", "          name: plam"),
+        "no job before `gpu` uploads the artifact `plam`",
+    ),
+    (
+        ("run.yml", "    needs: decide\n", ""),
+        ("gpu.yml", "          name: plan"),
+        "no job before `gpu` uploads the artifact `plan`",
+    ),
+    (
+        (
+            "run.yml",
+            "name: Run\n",
+            "name: Run\nconcurrency: { group: run, cancel-in-progress: true }\n",
+        ),
+        ("run.yml", "concurrency: { group: run, cancel-in-progress: true }"),
+        "every run of this workflow cancels the one before it",
+    ),
+    // The order of steps on a node.
+    (
+        ("gpu.yml", "      - run: exec sweepctl sweep\n", ""),
+        ("gpu.yml", "  gpu:"),
+        "`gpu` does not sweep its node first",
+    ),
+    (
+        ("gpu.yml", "      - if: always()\n        uses", "      - uses"),
+        (
+            "gpu.yml",
+            "      - uses: actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1",
+        ),
+        "its results and logs are lost",
+    ),
+    (
+        (
+            "gpu.yml",
+            "exec sweepctl launch\n",
+            "exec sweepctl launch\n      - run: exec sweepctl eval validate\n",
+        ),
+        ("gpu.yml", "      - run: exec sweepctl eval validate"),
+        "the gate stands before an upload",
+    ),
+    (
+        (
+            "gpu.yml",
+            "      - if: always()\n        run: exec sweepctl launch --release\n",
+            "      - run: exec sweepctl launch --release\n",
+        ),
+        ("gpu.yml", "      - run: exec sweepctl launch --release"),
+        "the node of `gpu` is not released when the job fails or is cancelled",
+    ),
+    (
+        (
+            "gpu.yml",
+            "      - if: always()\n        run: exec sweepctl launch --release\n",
+            "",
+        ),
+        ("gpu.yml", "  gpu:"),
+        "the node of `gpu` is not released after the launch",
+    ),
+    (
+        (
+            "gpu.yml",
+            "      - if: always()\n        run: exec sweepctl sweep\n",
+            "",
+        ),
+        ("gpu.yml", "  gpu:"),
+        "the node of `gpu` is not swept again after the launch",
     ),
     // The rest.
     (

@@ -87,7 +87,7 @@ fn project_files() -> Vec<PathBuf> {
 }
 
 /// A tool that `tests/tools` installs.
-fn tool(path: &str) -> PathBuf {
+pub fn tool(path: &str) -> PathBuf {
     let folder = std::env::var_os("SWEEPCTL_TOOLS").map_or_else(|| project().join(".tools"), PathBuf::from);
     let tool = folder.join(path);
     assert!(tool.exists(), "{} is not there: run `tests/tools`", tool.display());

@@ -1,8 +1,6 @@
 //! A job behind an optional one: without a status function its condition means `success()` over all ancestors, and a
 //! skipped ancestor skips it silently.
 
-use std::collections::HashSet;
-
 use crate::config::problem::Problems;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{File, Job};
@@ -32,19 +30,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
 }
 
 fn optional_ancestor<'f>(file: &'f File<'_>, job: &Job<'f, '_>) -> Option<&'f str> {
-    let mut seen = HashSet::new();
-    let mut open = job.needs();
-    while let Some(id) = open.pop() {
-        if !seen.insert(id) {
-            continue;
-        }
-        let Some(ancestor) = file.jobs().find(|job| job.id.text() == id) else {
-            continue;
-        };
-        if !ancestor.condition().is_empty() {
-            return Some(ancestor.id.text());
-        }
-        open.extend(ancestor.needs());
-    }
-    None
+    let ancestors = file.ancestors(job.id.text());
+    let mut optional = file
+        .jobs()
+        .filter(|job| !job.condition().is_empty())
+        .map(|job| job.id.text());
+    optional.find(|id| ancestors.contains(id))
 }

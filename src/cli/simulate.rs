@@ -1,0 +1,287 @@
+//! `sweepctl workflow simulate`: which jobs run for an event and a plan, without running any.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, error::ErrorKind};
+use indexmap::IndexMap;
+
+use super::decide::EventArgs;
+use super::plan::PlanArgs;
+use super::render::workflow_settings;
+use super::{output, usage, workflow};
+use crate::config::problem::{Problem, Problems};
+use crate::config::source::Source;
+use crate::config::workflows::MaxParallel;
+use crate::github::decide::Decision;
+use crate::github::event;
+use crate::github::needs::JobResult;
+use crate::github::text::one_line;
+use crate::matrix::envelope::Overrides;
+use crate::matrix::{bucket, shard};
+use crate::plan_files;
+use crate::workflow::check::Files;
+use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Simulation, simulate};
+
+const HELP: &str = "\
+Reads the rendered files and evaluates their conditions, names, matrices and groups as GitHub does. The jobs that decide, \
+plan, load shards, stand at gates or judge are asked for real; everything else is assumed to succeed, unless --result \
+says otherwise. Called workflows are entered. Nothing is run, and nobody is asked over the network.
+
+The plan is the one that the event asks for: of the refs that `decide` names, with the flags of its labels.
+
+Examples:
+  sweepctl workflow simulate --event labeled.json            what a label would start
+  sweepctl workflow simulate --event push.json --latest      a push of the newest changelog entries
+  sweepctl workflow simulate --event labeled.json --result canary=failure
+                                                             what a failed canary stops
+  sweepctl workflow simulate --event labeled.json --result sweep-evals/one-node=failure
+                                                             every eval fails, in the called workflow
+  sweepctl workflow simulate --event labeled.json --cancelled-in sweep-evals
+                                                             what still runs after a cancellation";
+
+/// `sweepctl workflow simulate`
+#[derive(Debug, Args)]
+#[command(after_help = HELP)]
+pub struct Simulate {
+    #[command(flatten)]
+    event: EventArgs,
+    /// The workflow: the name of its file, without `.yml`
+    #[arg(long, value_name = "NAME", default_value = "run-sweep")]
+    workflow: String,
+    /// The folder that holds `.github`
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    root: PathBuf,
+    /// A plan that `plan --emit` or `generate --emit` wrote, instead of the one that the event asks for
+    #[arg(long, value_name = "DIR", help_heading = "The plan", conflicts_with_all = ["latest", "base_ref", "head_ref"])]
+    plan: Option<PathBuf>,
+    /// Plan the newest commit that added changelog entries
+    #[arg(long, help_heading = "The plan", conflicts_with_all = ["base_ref", "head_ref"])]
+    latest: bool,
+    /// Where the changelog is compared from, instead of what the event says
+    #[arg(long, value_name = "REF", help_heading = "The plan", requires = "head_ref")]
+    base_ref: Option<String>,
+    /// Where it is compared to
+    #[arg(long, value_name = "REF", help_heading = "The plan", requires = "base_ref")]
+    head_ref: Option<String>,
+    /// How a job ends that runs: success, failure or cancelled; `skipped` keeps it from running
+    #[arg(long = "result", value_name = "JOB=RESULT", help_heading = "What goes wrong", value_parser = result)]
+    results: Vec<(String, JobResult)>,
+    /// An output of a job, instead of what is known of it
+    #[arg(long = "output", value_name = "JOB.NAME=VALUE", help_heading = "What goes wrong", value_parser = job_output)]
+    outputs: Vec<((String, String), String)>,
+    /// The job during which the run is cancelled
+    #[arg(long, value_name = "JOB", help_heading = "What goes wrong")]
+    cancelled_in: Option<String>,
+    /// Print JSON, also on a terminal
+    #[arg(long)]
+    json: bool,
+}
+
+fn result(text: &str) -> Result<(String, JobResult), String> {
+    let (job, result) = text.split_once('=').ok_or("write JOB=RESULT, such as canary=failure")?;
+    let known = [
+        JobResult::Success,
+        JobResult::Failure,
+        JobResult::Cancelled,
+        JobResult::Skipped,
+    ];
+    let result = known.into_iter().find(|known| known.as_str() == result);
+    let result = result.ok_or("a result is success, failure, cancelled or skipped")?;
+    Ok((job.to_owned(), result))
+}
+
+fn job_output(text: &str) -> Result<((String, String), String), String> {
+    let (output, value) = text
+        .split_once('=')
+        .ok_or("write JOB.NAME=VALUE, such as gate.run=false")?;
+    let (job, name) = output
+        .rsplit_once('.')
+        .ok_or("name the job and its output: JOB.NAME=VALUE")?;
+    Ok(((job.to_owned(), name.to_owned()), value.to_owned()))
+}
+
+impl Simulate {
+    /// Simulates and prints.
+    ///
+    /// # Errors
+    /// Files, an event or a plan that cannot be read, and faults of jobs that are not there.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let paths = workflow::in_folder(&self.root);
+        if paths.is_empty() {
+            let place = self.root.display().to_string();
+            let problem = Problem::file(&place, format!("`{place}` holds no workflow"));
+            return Err(Problems::from(problem.hint("run `sweepctl render`, or name another --root")).into());
+        }
+        let sources = crate::repo::all(paths.iter().map(|path| Source::read(path).map(Arc::new)))?;
+        let (files, problems) = Files::parse(&sources);
+        problems.into_result()?;
+        let (payload, name) = self.event.payload().map_err(Problems::from)?;
+        let name = match name {
+            Some(name) => name,
+            None => event::look(&payload.text, &payload.name)
+                .map_err(Problems::from)?
+                .to_owned(),
+        };
+        let decision = self.event.decision()?;
+        let scratch = tempfile::tempdir()?;
+        let ask = Ask {
+            workflow: &self.workflow,
+            event: &name,
+            payload: &serde_json::from_str(&payload.text)?,
+            commands: Commands {
+                plan: self.plan(decision.as_ref().ok(), scratch.path())?,
+                decision,
+            },
+            faults: Faults {
+                results: self.results.iter().cloned().collect(),
+                outputs: self.outputs.iter().cloned().collect(),
+                cancelled_in: self.cancelled_in.clone(),
+            },
+        };
+        let simulation = simulate(&files, &ask)?;
+        match output::wants_json(self.json) {
+            true => output::json(&simulation),
+            false => output::text(&shown(&simulation)),
+        }
+    }
+
+    /// The plan. Why the event's own cannot be made is what its job says; one that was asked for must be there.
+    fn plan(&self, decision: Option<&Decision>, scratch: &Path) -> anyhow::Result<Result<Plan, Problems>> {
+        if let Some(folder) = &self.plan {
+            return Ok(Ok(Plan::read(folder.clone())?));
+        }
+        let refs = match (&self.base_ref, &self.head_ref, decision) {
+            _ if self.latest => vec!["--latest".to_owned()],
+            (Some(base), Some(head), _) => compared(base, head),
+            (_, _, Some(decision)) if decision.run && !decision.head_ref.is_empty() => {
+                compared(&decision.base_ref, &decision.head_ref)
+            }
+            _ => {
+                let problem = Problem::file("", "the event does not say what is planned");
+                return Ok(Err(problem
+                    .hint("name a folder with --plan, or --base-ref and --head-ref")
+                    .into()));
+            }
+        };
+        let planned = emitted(refs, decision, &workflow_settings(&self.root)?.max_parallel, scratch)?;
+        match self.latest || self.base_ref.is_some() {
+            true => Ok(Ok(planned?)),
+            false => Ok(planned),
+        }
+    }
+}
+
+fn compared(base: &str, head: &str) -> Vec<String> {
+    vec![format!("--base-ref={base}"), format!("--head-ref={head}")]
+}
+
+/// Plans as the workflow's step does, into a folder.
+fn emitted(
+    refs: Vec<String>,
+    decision: Option<&Decision>,
+    max_parallel: &MaxParallel,
+    scratch: &Path,
+) -> anyhow::Result<Result<Plan, Problems>> {
+    let sweep = decision.map(|decision| decision.sweep).unwrap_or_default();
+    let changes = decision.map(|decision| decision.changes.clone()).unwrap_or_default();
+    let flags = [
+        (sweep.trim, "--trim-conc"),
+        (sweep.all_evals, "--all-evals"),
+        (sweep.evals_only, "--evals-only"),
+    ];
+    let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| (*flag).to_owned());
+    let args = PlanArgs::read(refs.into_iter().chain(flags))
+        .map_err(|error| usage(ErrorKind::ValueValidation, error.to_string()))?;
+    let overrides = Overrides {
+        duration: changes.duration,
+        eval_framework: changes.eval_framework,
+        eval_suite: changes.eval_suite,
+        eval_limit: changes.eval_limit,
+        agentx_fast: sweep.agentx_fast,
+        ..Overrides::default()
+    };
+    let plan = || {
+        let mut buckets = bucket::of_plan(&args.plan()?, &overrides)?;
+        let canary = sweep.canary.then(|| bucket::take_canary(&mut buckets)).flatten();
+        let folder = scratch.join("plan");
+        let shards = shard::cut(&buckets, max_parallel).map_err(Problems::from)?;
+        plan_files::write(&folder, &shards, canary)?;
+        Plan::read(folder)
+    };
+    Ok(plan())
+}
+
+/// The simulation on a terminal: what the run is, then its jobs, those of called workflows below their caller.
+fn shown(simulation: &Simulation) -> String {
+    let (workflow, event) = (one_line(&simulation.workflow), one_line(&simulation.event));
+    if !simulation.starts {
+        return format!(
+            "{workflow} does not start on this {event}: {}.\n",
+            one_line(&simulation.why)
+        );
+    }
+    let group = match (simulation.group.is_empty(), simulation.cancels) {
+        (true, _) => String::new(),
+        (false, true) => format!(" It cancels what runs in the group {}.", one_line(&simulation.group)),
+        (false, false) => format!(" It waits for the group {}.", one_line(&simulation.group)),
+    };
+    let mut rows = Vec::new();
+    let jobs: Vec<&JobReport> = simulation.jobs.iter().collect();
+    add_rows(&jobs, 0, &mut rows);
+    format!(
+        "{workflow} starts on this {event}, and ends as {}.{group}\n\n{}",
+        simulation.result.as_str(),
+        output::table(&["job", "runs", "result", "name", "runs on", "why not"], &rows)
+    )
+}
+
+/// A row for each job; jobs of the same id, of all legs of their caller, share one.
+fn add_rows(jobs: &[&JobReport], level: usize, rows: &mut Vec<Vec<String>>) {
+    let mut by_id: IndexMap<&str, Vec<&JobReport>> = IndexMap::new();
+    for job in jobs {
+        by_id.entry(job.job.as_str()).or_default().push(job);
+    }
+    for (id, jobs) in by_id {
+        let legs = || jobs.iter().flat_map(|job| &job.legs);
+        let mut runners: IndexMap<String, usize> = IndexMap::new();
+        legs().filter(|leg| !leg.runs_on.is_empty()).for_each(|leg| {
+            *runners.entry(leg.runs_on.join("+")).or_default() += 1;
+        });
+        let mut names: IndexMap<String, usize> = IndexMap::new();
+        legs().for_each(|leg| *names.entry(leg.name.clone()).or_default() += 1);
+        let mut results: IndexMap<String, usize> = IndexMap::new();
+        jobs.iter()
+            .for_each(|job| *results.entry(job.result.as_str().to_owned()).or_default() += 1);
+        let runs = jobs
+            .iter()
+            .filter(|job| job.runs)
+            .map(|job| job.legs.len())
+            .sum::<usize>();
+        let why = jobs.iter().map(|job| job.why.as_str()).find(|why| !why.is_empty());
+        rows.push(vec![
+            format!("{}{id}", "  ".repeat(level)),
+            if runs == 0 { "no".to_owned() } else { runs.to_string() },
+            counted(&results),
+            counted(&names),
+            counted(&runners),
+            one_line(why.unwrap_or_default()),
+        ]);
+        let inner: Vec<&JobReport> = legs().flat_map(|leg| &leg.jobs).collect();
+        add_rows(&inner, level + 1, rows);
+    }
+}
+
+/// Texts with how often each stands; a few of many.
+fn counted(texts: &IndexMap<String, usize>) -> String {
+    const SHOWN: usize = 2;
+    let one = |(text, count): (&String, &usize)| match count {
+        1 => one_line(text),
+        count => format!("{} x{count}", one_line(text)),
+    };
+    let mut shown: Vec<String> = texts.iter().take(SHOWN).map(one).collect();
+    if texts.len() > SHOWN {
+        shown.push(format!("{} more", texts.len() - SHOWN));
+    }
+    shown.join(", ")
+}

@@ -1,0 +1,23 @@
+//! A group that every run shares, and that cancels what runs in it, lets any event cancel any other.
+
+use crate::config::problem::Problems;
+use crate::workflow::check::Files;
+use crate::workflow::tree::get;
+
+/// Finds groups of workflows that cancel and name nothing of the run.
+pub fn check(files: &Files<'_>, problems: &mut Problems) {
+    for file in files.workflows() {
+        let Some(concurrency) = file.get("concurrency") else {
+            continue;
+        };
+        let cancels = get(concurrency, "cancel-in-progress").is_some_and(|node| node.text() != "false");
+        let Some(group) = get(concurrency, "group").filter(|group| cancels && !group.text().contains("github.")) else {
+            continue;
+        };
+        let problem = file.problem(
+            group.span,
+            "every run of this workflow cancels the one before it, whatever started it",
+        );
+        problems.push(problem.hint("put the pull request or the branch into the group: `${{ github.ref }}`"));
+    }
+}

@@ -1,0 +1,184 @@
+//! The table of faults: which jobs run when something goes wrong.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value as Json, json};
+use sweepctl::config::labels::{BUILT_IN, Labels};
+use sweepctl::config::source::Source;
+use sweepctl::github::decide::Facts;
+use sweepctl::github::needs::{JobResult, job_of};
+use sweepctl::matrix::bucket::Bucket;
+use sweepctl::workflow::simulate::{Faults, Simulation};
+
+use super::{PLANS, lines, rendered, sweep};
+use crate::support::{assert_none, misses};
+
+/// One case of the table.
+struct Case {
+    name: &'static str,
+    event: &'static str,
+    plan: &'static str,
+    faults: &'static str,
+    verdict: &'static str,
+}
+
+/// The table.
+struct Table {
+    cases: Vec<Case>,
+    /// The cases in which each job starts.
+    jobs: BTreeMap<&'static str, BTreeSet<&'static str>>,
+}
+
+fn table() -> Table {
+    let (mut cases, mut groups, mut jobs) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
+    for (line, columns) in lines(include_str!("faults.txt")) {
+        let (kind, name) = columns[0]
+            .split_once(' ')
+            .unwrap_or_else(|| panic!("line {line}: what is it of?"));
+        let name = name.trim();
+        let names: BTreeSet<&str> = cases.iter().map(|case: &Case| case.name).collect();
+        let among = |word: &str| -> BTreeSet<&'static str> {
+            let of_group = groups.get(word).cloned();
+            let one = || names.get(word).map(|name| BTreeSet::from([*name]));
+            of_group
+                .or_else(one)
+                .unwrap_or_else(|| panic!("line {line}: no case or group is called {word}"))
+        };
+        match (kind, columns.as_slice()) {
+            ("case", [_, event, plan, faults, verdict]) => cases.push(Case {
+                name,
+                event,
+                plan,
+                faults,
+                verdict,
+            }),
+            ("group", [_, words]) => {
+                let members = words.split_whitespace().flat_map(among).collect();
+                groups.insert(name, members);
+            }
+            ("job", [_, words]) => {
+                let mut runs = BTreeSet::new();
+                for word in words.split_whitespace() {
+                    match (word, word.strip_prefix('-')) {
+                        ("*", _) => runs = names.clone(),
+                        (_, Some(less)) => runs = runs.difference(&among(less)).copied().collect(),
+                        (more, None) => runs.extend(among(more)),
+                    }
+                }
+                jobs.insert(name, runs);
+            }
+            _ => panic!("line {line}: neither a case with five columns nor a group or job with two"),
+        }
+    }
+    Table { cases, jobs }
+}
+
+impl Case {
+    fn payload(&self) -> (&'static str, Json) {
+        let home = json!({ "full_name": "acme/bench", "default_branch": "main" });
+        if self.event == "push" {
+            let hash = |digit: &str| digit.repeat(40);
+            return (
+                "push",
+                json!({ "ref": "refs/heads/main", "before": hash("a"), "after": hash("b"), "repository": home }),
+            );
+        }
+        let label = match self.event {
+            "canary" | "fork" => "full-sweep-enabled",
+            "plain" => "non-canary-full-sweep-enabled",
+            other => panic!("{}: no event is called {other}", self.name),
+        };
+        let head = if self.event == "fork" {
+            json!({ "full_name": "somebody/bench" })
+        } else {
+            home.clone()
+        };
+        let payload = json!({
+            "action": "labeled", "label": { "name": label }, "repository": home,
+            "pull_request": {
+                "number": 12, "state": "open", "draft": false, "labels": [{ "name": label }],
+                "base": { "sha": "a".repeat(40), "ref": "main", "repo": home },
+                "head": { "sha": "b".repeat(40), "ref": "topic", "repo": head },
+            },
+        });
+        ("pull_request", payload)
+    }
+
+    fn faults(&self) -> Faults {
+        let mut faults = Faults::default();
+        for word in self.faults.split_whitespace() {
+            if let Some(job) = word.strip_prefix('!') {
+                faults.cancelled_in = Some(job.to_owned());
+                continue;
+            }
+            let (jobs, result) = word.split_once('=').expect("JOB=RESULT");
+            let result: JobResult = serde_json::from_value(json!(result)).expect("a result");
+            let buckets = |evals: bool| {
+                let all = Bucket::ALL.iter().filter(move |bucket| bucket.is_eval() == evals);
+                all.map(|bucket| job_of(*bucket)).collect()
+            };
+            let jobs = match jobs {
+                "THROUGHPUT" => buckets(false),
+                "EVALS" => buckets(true),
+                one => vec![one.to_owned()],
+            };
+            faults.results.extend(jobs.into_iter().map(|job| (job, result)));
+        }
+        faults
+    }
+
+    fn play(&self, sources: &[Arc<Source>], labels: &Labels) -> Result<Simulation, String> {
+        let (name, payload) = self.payload();
+        let plan = |_, _| PLANS.get(self.plan).clone();
+        let facts = Facts {
+            base: "a".repeat(40),
+            head: "b".repeat(40),
+            ..Facts::default()
+        };
+        sweep(sources, labels, (name, &payload), &facts, plan, self.faults())
+    }
+}
+
+/// What differs between workflows and the table.
+pub fn missed(sources: &[Arc<Source>]) -> Vec<String> {
+    let table = table();
+    let labels = Labels::load(&Arc::new(Source::new("labels.yaml", BUILT_IN))).expect("labels");
+    let missed = misses(&table.cases, |case| {
+        let played = match case.play(sources, &labels) {
+            Ok(played) => played,
+            Err(error) => return Some(format!("{}: {error}", case.name)),
+        };
+        let mut said = Vec::new();
+        for job in &played.jobs {
+            let Some(runs) = table.jobs.get(job.job.as_str()) else {
+                said.push(format!(
+                    "the table does not say when {} runs: add a line to faults.txt",
+                    job.job
+                ));
+                continue;
+            };
+            if runs.contains(case.name) != job.runs {
+                let found = if job.runs { "runs" } else { "does not run" };
+                said.push(format!("{} {found} ({})", job.job, job.why));
+            }
+        }
+        for job in table.jobs.keys().filter(|job| played.job(job).is_none()) {
+            said.push(format!(
+                "the workflow has no job {job}: take its line out of faults.txt"
+            ));
+        }
+        let verdict = played.job("verdict").map(|job| (job.result.as_str(), job.why.as_str()));
+        if verdict.map(|(result, _)| result) != Some(case.verdict) {
+            said.push(format!("the verdict is {verdict:?}, not {}", case.verdict));
+        }
+        (!said.is_empty()).then(|| format!("{}:\n  {}", case.name, said.join("\n  ")))
+    });
+    missed
+}
+
+#[test]
+fn jobs_run_as_the_table_of_faults_says() {
+    assert!(table().cases.len() >= 50, "{} cases", table().cases.len());
+    assert_none("faults", table().cases.len(), &missed(&rendered()));
+}

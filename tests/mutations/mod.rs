@@ -1,0 +1,340 @@
+//! Deliberate faults in templates and labels, each of which a checker must find: what the checks and tables are worth.
+
+use std::sync::Arc;
+
+use sweepctl::config::labels::{BUILT_IN, Labels};
+use sweepctl::config::source::Source;
+use sweepctl::config::workflows::Workflows;
+use sweepctl::workflow::check::check;
+use sweepctl::workflow::render::render;
+use sweepctl::workflow::templates::Templates;
+
+use crate::conditions::{events, faults, messages};
+use crate::decisions;
+use crate::support::{assert_none, misses, project, write};
+
+/// Who finds a fault.
+#[derive(Debug, Clone, Copy)]
+enum Checker {
+    /// `sweepctl workflow check`.
+    Check,
+    /// The table of faults.
+    Faults,
+    /// The table of events.
+    Events,
+    /// The table of decisions.
+    Decisions,
+}
+use Checker::{Check, Decisions, Events, Faults};
+
+/// A fault: its name, the file, the text that is replaced and by what, who finds it, and in which words.
+type Mutation = (
+    &'static str,
+    &'static str,
+    &'static str,
+    &'static str,
+    Checker,
+    &'static str,
+);
+
+const LABELS: &str = "configs/labels.yaml";
+const SWEEP: &str = "workflows-templates/run-sweep.yml";
+const SHARD: &str = "workflows-templates/sweep-shard.yml";
+const JOBS: &str = "workflows-templates/partials/sweep.yml";
+const BENCHMARK: &str = "workflows-templates/partials/benchmark.yml";
+
+const MUTATIONS: &[Mutation] = &[
+    // What jobs wait for.
+    (
+        "a need is dropped",
+        JOBS,
+        "  needs: [setup, [= gate =]]",
+        "  needs: [[= gate =]]",
+        Check,
+        "`collect-results` does not wait for `setup`",
+    ),
+    (
+        "the gate does not wait for the canary",
+        SWEEP,
+        "['decide', 'setup', 'canary'], \"needs",
+        "['decide', 'setup'], \"needs",
+        Faults,
+        "the job `canary` is not among `needs`",
+    ),
+    (
+        "a bucket is left out of the collectors' gate",
+        SWEEP,
+        "['decide', 'setup', 'canary', 'gate'] + sweep_jobs,",
+        "['decide', 'setup', 'canary', 'gate'] + sweep_jobs[:11],",
+        Faults,
+        "`sweep-multi-node-agentic-evals` is not among `needs`",
+    ),
+    (
+        "a bucket is left out of the verdict",
+        SWEEP,
+        "'canary', 'gate'] + sweep_jobs + [",
+        "'canary', 'gate'] + sweep_jobs[1:] + [",
+        Check,
+        "`verdict` does not judge sweep-single-node-1k1k",
+    ),
+    // Conditions.
+    (
+        "success() in place of !cancelled()",
+        SWEEP,
+        "${{ !cancelled() && needs.decide.outputs.run == 'true' && needs.check",
+        "${{ success() && needs.decide.outputs.run == 'true' && needs.check",
+        Faults,
+        "setup does not run",
+    ),
+    (
+        "no status function",
+        JOBS,
+        "if: ${{ !cancelled() && [= condition =] }}\n  strategy:",
+        "if: ${{ [= condition =] }}\n  strategy:",
+        Check,
+        "`sweep-evals` is skipped whenever",
+    ),
+    (
+        "always() on a job that takes a GPU",
+        SWEEP,
+        "${{ !cancelled() && needs.setup.result == 'success' && needs.setup.outputs.canary_jobs",
+        "${{ always() && needs.setup.result == 'success' && needs.setup.outputs.canary_jobs",
+        Check,
+        "`canary` takes a GPU, and `always()` starts it even after a cancel",
+    ),
+    (
+        "a push waits for a check that it has not",
+        SWEEP,
+        "needs.check-changelog.result != 'failure'",
+        "needs.check-changelog.result == 'success'",
+        Faults,
+        "setup does not run",
+    ),
+    (
+        "collectors ask that an eval job succeeded",
+        SWEEP,
+        "sweep_jobs, \"needs.setup.result == 'success'\"",
+        "sweep_jobs, \"needs.setup.result == 'success' && needs.sweep-evals.result == 'success'\"",
+        Faults,
+        "gate-collect does not run",
+    ),
+    (
+        "a bucket without jobs runs",
+        SWEEP,
+        "bucket.name ~ \"_jobs != '0'\"",
+        "bucket.name ~ \"_shards != ''\"",
+        Faults,
+        "has no value",
+    ),
+    (
+        "the verdict is skipped after a cancellation",
+        JOBS,
+        "  if: always()",
+        "  if: ${{ !cancelled() }}",
+        Check,
+        "`verdict` is skipped where its condition is false",
+    ),
+    (
+        "the comment is written for forks",
+        SWEEP,
+        "needs.decide.outputs.run == 'true'\n      && github.event.pull_request.head.repo.full_name == github.repository }}",
+        "needs.decide.outputs.run == 'true' }}",
+        Events,
+        "comment runs",
+    ),
+    // Labels and groups.
+    (
+        "two labels are exchanged",
+        LABELS,
+        "  full-sweep-enabled: { canary: true }\n  non-canary-full-sweep-enabled: {}",
+        "  full-sweep-enabled: {}\n  non-canary-full-sweep-enabled: { canary: true }",
+        Decisions,
+        "full-sweep-enabled",
+    ),
+    (
+        "two modifiers are exchanged",
+        LABELS,
+        "  all-evals: { effect: all-evals, reusable: true }\n  evals-only: { effect: evals-only, reusable: false }",
+        "  all-evals: { effect: evals-only, reusable: false }\n  evals-only: { effect: all-evals, reusable: true }",
+        Decisions,
+        "evals-only",
+    ),
+    (
+        "a label does not restart the sweep",
+        SWEEP,
+        "contains(fromJson([= sweep_labels | expression =]), github",
+        "contains(fromJson('[\"sweep-enabled\",\"full-sweep-enabled\",\"non-canary-full-sweep-enabled\",\
+         \"full-sweep-fail-fast\",\"full-sweep-fail-fast-no-canary\",\"all-evals\",\"evals-only\"]'), github",
+        Events,
+        "the group is sweep-run-1",
+    ),
+    (
+        "every other event shares a group",
+        SWEEP,
+        "format('sweep-run-{0}', github.run_id)",
+        "'sweep'",
+        Events,
+        "the group is sweep ",
+    ),
+    (
+        "the group is constant",
+        SWEEP,
+        "concurrency:\n  group: >-\n",
+        "concurrency:\n  group: sweep\n  cancel-in-progress: true\nenv:\n  UNUSED: >-\n",
+        Check,
+        "every run of this workflow cancels the one before it",
+    ),
+    (
+        "a new sweep does not cancel the old one",
+        SWEEP,
+        "  cancel-in-progress: true",
+        "  cancel-in-progress: false",
+        Events,
+        "(cancels: false)",
+    ),
+    // Matrices and calls.
+    (
+        "fail-fast is constant",
+        JOBS,
+        "    fail-fast: ${{ [= fail_fast =] }}\n    matrix:",
+        "    fail-fast: true\n    matrix:",
+        Events,
+        "fail-fast of sweep-evals is true",
+    ),
+    (
+        "fail-fast is not passed on",
+        JOBS,
+        "    ref: ${{ [= ref =] }}\n    fail-fast: ${{ [= fail_fast =] }}",
+        "    ref: ${{ [= ref =] }}",
+        Events,
+        "fail-fast of sweep-evals/one-node is false",
+    ),
+    (
+        "the shards of another bucket",
+        JOBS,
+        "fromJson(needs.setup.outputs.[= bucket.name =]_shards",
+        "fromJson(needs.setup.outputs.evals_shards",
+        Faults,
+        "has no value",
+    ),
+    (
+        "the envelope of another matrix field",
+        SHARD,
+        "toJson(matrix.envelope)",
+        "toJson(matrix.shard)",
+        Faults,
+        "`runs-on` is empty",
+    ),
+    (
+        "a caller has too little permission",
+        JOBS,
+        "permissions: [= permissions('load', 'benchmark', 'bundle') =]",
+        "permissions: {}",
+        Check,
+        "`sweep-evals` has `contents: none`, and sweep-shard.yml asks for `contents: read`",
+    ),
+    (
+        "a secret is not passed",
+        SHARD,
+        "      [= secret =]: ${{ secrets.[= secret =] }}",
+        "      OTHER_[= secret =]: ${{ secrets.[= secret =] }}",
+        Check,
+        "`one-node` does not pass the secret `HF_TOKEN`",
+    ),
+    (
+        "the plan is not kept",
+        SWEEP,
+        "      [= steps.keep_plan() | trim | indent(6) =]\n",
+        "",
+        Check,
+        "no job before `load` uploads the artifact `plan`",
+    ),
+    // Steps on a node.
+    (
+        "a gate before the uploads",
+        BENCHMARK,
+        "[% for kind in artifact_kinds %]\n      - name: Gather",
+        "      - name: Gate\n        run: exec sweepctl eval validate --envelope x\n[% for kind in artifact_kinds %]\n      - name: Gather",
+        Check,
+        "the gate stands before an upload",
+    ),
+    (
+        "an upload without always()",
+        BENCHMARK,
+        "if: ${{ always() && steps.[= kind.name =].outputs.name != '' }}",
+        "if: ${{ steps.[= kind.name =].outputs.name != '' }}",
+        Check,
+        "its results and logs are lost",
+    ),
+    (
+        "a node is released after success only",
+        BENCHMARK,
+        "if: ${{ always() && steps.job.outcome == 'success' }}\n        run: exec sweepctl launch",
+        "if: ${{ steps.job.outcome == 'success' }}\n        run: exec sweepctl launch",
+        Check,
+        "the node of `benchmark` is not released when the job fails",
+    ),
+    (
+        "a node is not swept first",
+        BENCHMARK,
+        "      - name: Sweep\n        run: exec sweepctl sweep\n",
+        "",
+        Check,
+        "`benchmark` does not sweep its node first",
+    ),
+];
+
+/// The project's files with one text replaced: rendered as a repository's own templates are.
+fn mutated(file: &str, from: &str, to: &str) -> (Vec<Arc<Source>>, Labels) {
+    let text = std::fs::read_to_string(project().join(file)).expect("a file");
+    assert!(text.contains(from), "{file} has no {from:?}: mend the list");
+    let text = text.replacen(from, to, 1);
+    let folder = tempfile::tempdir().expect("a folder");
+    let labels = if file == LABELS { text.as_str() } else { BUILT_IN };
+    let labels = Labels::load(&Arc::new(Source::new("labels.yaml", labels))).expect("labels");
+    if file != LABELS {
+        write(folder.path(), file, &text);
+    }
+    let source = Source::new("workflows.yaml", include_str!("../../configs/workflows.yaml"));
+    let settings = Arc::new(Workflows::load(&Arc::new(source)).expect("settings"));
+    let templates = Templates::with_folder(&folder.path().join("workflows-templates"), &settings.workflows);
+    let rendered = render(&templates.expect("templates"), &labels, &settings).expect("it renders");
+    let sources = rendered
+        .into_iter()
+        .map(|file| Arc::new(Source::new(file.path, file.text)));
+    (sources.collect(), labels)
+}
+
+/// Everything that a checker says.
+fn said(checker: Checker, sources: &[Arc<Source>], labels: &Labels) -> String {
+    match checker {
+        Check => check(sources)
+            .err()
+            .map(|problems| messages(&problems.0))
+            .unwrap_or_default(),
+        Faults => faults::missed(sources).join("\n"),
+        Events => events::missed(sources, labels).join("\n"),
+        Decisions => decisions::missed(labels).join("\n"),
+    }
+}
+
+#[test]
+fn every_deliberate_fault_is_found() {
+    assert!(MUTATIONS.len() >= 20);
+    let missed = misses(MUTATIONS, |(name, file, from, to, checker, words)| {
+        let (sources, labels) = mutated(file, from, to);
+        let said = said(*checker, &sources, &labels);
+        let shown: String = said.chars().take(1500).collect();
+        (!said.contains(words)).then(|| format!("{name}: {checker:?} does not say {words:?} but:\n{shown}"))
+    });
+    assert_none("mutations", MUTATIONS.len(), &missed);
+}
+
+/// Without a fault no checker says anything, so what they say above is said of the fault.
+#[test]
+fn nothing_is_found_without_a_fault() {
+    let (sources, labels) = mutated(LABELS, "primary:", "primary:");
+    for checker in [Check, Faults, Events, Decisions] {
+        assert_eq!(said(checker, &sources, &labels), "", "{checker:?}");
+    }
+}
