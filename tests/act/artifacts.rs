@@ -42,7 +42,10 @@ impl Job {
     }
 
     fn upload(&self, name: &str, path: &str, missing: &str) -> (bool, String) {
-        self.action("upload", &[("NAME", name), ("PATH", path), ("IF_NO_FILES_FOUND", missing)])
+        self.action(
+            "upload",
+            &[("NAME", name), ("PATH", path), ("IF_NO_FILES_FOUND", missing)],
+        )
     }
 
     /// What an upload put into the store.
@@ -81,9 +84,26 @@ fn tree(folder: &Path) -> Vec<String> {
 #[test]
 fn a_name_is_legal_and_taken_once() {
     let job = Job::new(&["a.json"]);
-    for name in ["a:b", "a/b", "a\\b", "a*b", "a?b", "a\"b", "a<b", "a>b", "a|b", "a\nb", "a\rb", "", &"a".repeat(257)] {
+    for name in [
+        "a:b",
+        "a/b",
+        "a\\b",
+        "a*b",
+        "a?b",
+        "a\"b",
+        "a<b",
+        "a>b",
+        "a|b",
+        "a\nb",
+        "a\rb",
+        "",
+        &"a".repeat(257),
+    ] {
         let (ok, said) = job.upload(name, "a.json", "error");
-        assert!(!ok && said.contains("The artifact name is not valid"), "{name:?}: {said}");
+        assert!(
+            !ok && said.contains("The artifact name is not valid"),
+            "{name:?}: {said}"
+        );
     }
     assert_eq!(job.uploaded(&"a".repeat(255), "a.json"), ["a.json"]);
     assert_eq!(job.uploaded("result", "a.json"), ["a.json"]);
@@ -93,16 +113,28 @@ fn a_name_is_legal_and_taken_once() {
 
 #[test]
 fn files_keep_their_paths_below_the_least_common_ancestor() {
-    let files = ["out/a.json", "out/deep/b.json", "out/.hidden.json", "logs/c.log", "top.json"];
+    let files = [
+        "out/a.json",
+        "out/deep/b.json",
+        "out/.hidden.json",
+        "logs/c.log",
+        "top.json",
+    ];
     let job = Job::new(&files);
     assert_eq!(job.uploaded("file", "out/deep/b.json"), ["b.json"]);
     assert_eq!(job.uploaded("folder", "out"), ["a.json", "deep/b.json"]);
     assert_eq!(job.uploaded("glob", "out/*.json"), ["a.json"]);
     assert_eq!(job.uploaded("deep", "out/**/*.json"), ["a.json", "deep/b.json"]);
-    assert_eq!(job.uploaded("several", "out/deep\nlogs/*.log\n"), ["logs/c.log", "out/deep/b.json"]);
+    assert_eq!(
+        job.uploaded("several", "out/deep\nlogs/*.log\n"),
+        ["logs/c.log", "out/deep/b.json"]
+    );
     assert_eq!(job.uploaded("but", "out\n!out/deep/**"), ["a.json"]);
     let absolute = job.at("work/*.json");
-    assert_eq!(job.uploaded("absolute", absolute.to_str().expect("a path")), ["top.json"]);
+    assert_eq!(
+        job.uploaded("absolute", absolute.to_str().expect("a path")),
+        ["top.json"]
+    );
 }
 
 #[test]
@@ -128,10 +160,17 @@ fn downloads_come_by_name_or_pattern() {
     let (ok, said) = job.action("download", &[("NAME", "bmk_x"), ("PATH", "into")]);
     assert!(!ok && said.contains("Artifact not found for name: bmk_x"), "{said}");
     assert_eq!(job.downloaded(&[]), ["bmk_a/a.json", "bmk_b/b.json", "eval_c/c.json"]);
-    assert_eq!(job.downloaded(&[("PATTERN", "bmk_*")]), ["bmk_a/a.json", "bmk_b/b.json"]);
+    assert_eq!(
+        job.downloaded(&[("PATTERN", "bmk_*")]),
+        ["bmk_a/a.json", "bmk_b/b.json"]
+    );
     let merged = [("PATTERN", "bmk_*"), ("MERGE_MULTIPLE", "true")];
     assert_eq!(job.downloaded(&merged), ["a.json", "b.json"]);
-    assert_eq!(job.downloaded(&[("PATTERN", "eval_*")]), ["c.json"], "one match is unpacked flat");
+    assert_eq!(
+        job.downloaded(&[("PATTERN", "eval_*")]),
+        ["c.json"],
+        "one match is unpacked flat"
+    );
     assert_eq!(job.downloaded(&[("PATTERN", "x_*")]), Vec::<String>::new());
 }
 
@@ -169,7 +208,11 @@ fn a_checkout_cleans_its_own_clone_and_replaces_anything_else() {
         files
     };
     let text = || std::fs::read_to_string(job.at("work/kept.txt")).expect("a file");
-    assert_eq!(checkout(&first, "false", "1"), ["kept.txt"], "no clone of ours: everything goes");
+    assert_eq!(
+        checkout(&first, "false", "1"),
+        ["kept.txt"],
+        "no clone of ours: everything goes"
+    );
     assert_eq!(text(), "1");
     write(&job.at("work"), "stale.json", "");
     assert_eq!(checkout(&second, "false", "1"), ["kept.txt", "stale.json"]);

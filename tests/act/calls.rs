@@ -65,10 +65,7 @@ fn outputs(text: &str) -> Vec<String> {
     let outputs = called.split_once("\n    outputs:\n").map_or("", |(_, rest)| rest);
     let names = outputs.lines().take_while(|line| line.starts_with("      "));
     let names = names.filter_map(|line| line.strip_prefix("      ")?.strip_suffix(':'));
-    names
-        .filter(|name| !name.starts_with(' '))
-        .map(str::to_owned)
-        .collect()
+    names.filter(|name| !name.starts_with(' ')).map(str::to_owned).collect()
 }
 
 /// A text without the numbered fetches from a number on: what a small plan skips one by one.

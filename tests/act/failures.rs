@@ -11,7 +11,11 @@ fn a_gate_and_a_script_fail_and_the_run_says_which() {
     let run = repository.push(&entries).run();
     assert!(!run.ok, "{run}");
     let jobs = ["gate", "gate-collect", "collect-results", "collect-evals", "verdict"];
-    assert_eq!(run.ended(&jobs), ["success", "success", "success", "success", "failure"], "{run}");
+    assert_eq!(
+        run.ended(&jobs),
+        ["success", "success", "success", "success", "failure"],
+        "{run}"
+    );
     assert_eq!(
         run.benchmarks(),
         [
@@ -36,10 +40,20 @@ fn a_gate_and_a_script_fail_and_the_run_says_which() {
         "{run}"
     );
     let evals = run.json("eval_results_all/agg_eval_all.json");
-    assert_eq!((&evals[0]["score"], evals.as_array().map(Vec::len)), (&json!(0.25), Some(1)));
+    assert_eq!(
+        (&evals[0]["score"], evals.as_array().map(Vec::len)),
+        (&json!(0.25), Some(1))
+    );
     let results = run.json("results_bmk/agg_bmk.json");
-    assert_eq!(results.as_array().map(Vec::len), Some(3), "short at 4 and 8, wrong at 16: {results}");
-    assert!(!run.artifacts().iter().any(|name| name.starts_with("bmk_broken")), "{run}");
+    assert_eq!(
+        results.as_array().map(Vec::len),
+        Some(3),
+        "short at 4 and 8, wrong at 16: {results}"
+    );
+    assert!(
+        !run.artifacts().iter().any(|name| name.starts_with("bmk_broken")),
+        "{run}"
+    );
 
     // The jobs without evidence are named, those that left theirs are not.
     let verdict = &run.job("", "verdict").output;

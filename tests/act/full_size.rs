@@ -47,7 +47,9 @@ fn fleet() -> (Repository, usize) {
 fn bare(name: &str, text: String) -> String {
     match name {
         "e2e-tests.yml" => {
-            let (text, _) = text.split_once("\n  gate-collect:\n").expect("the jobs behind the sweep");
+            let (text, _) = text
+                .split_once("\n  gate-collect:\n")
+                .expect("the jobs behind the sweep");
             format!("{text}\n")
         }
         "sweep-shard.yml" => calls::apart(&shell_fetches(&text), |_| Step {
@@ -97,7 +99,10 @@ fn planned(run: &Run) -> BTreeMap<String, Value> {
 fn every_job_of_a_full_sweep_runs_once_and_is_bundled() {
     let (repository, least) = fleet();
     let command = "full-sweep --config-files configs/amd-master.yaml configs/nvidia-master.yaml --no-evals";
-    let event = events::dispatch("e2e-tests.yml", json!({ "generate-cli-command": command, "ref": "main" }));
+    let event = events::dispatch(
+        "e2e-tests.yml",
+        json!({ "generate-cli-command": command, "ref": "main" }),
+    );
     let act = Act::new(&repository, "e2e-tests.yml", ("workflow_dispatch", event));
     let run = act.edited(bare).run();
     assert!(run.ok, "{run}");
@@ -118,6 +123,10 @@ fn every_job_of_a_full_sweep_runs_once_and_is_bundled() {
     }
     assert!(jobs >= least, "{jobs} jobs");
     assert_eq!(names(&run.file("envelopes")).len(), jobs, "no job but the planned ones");
-    let bundles: Vec<String> = run.artifacts().into_iter().filter(|name| name.starts_with("bundle_")).collect();
+    let bundles: Vec<String> = run
+        .artifacts()
+        .into_iter()
+        .filter(|name| name.starts_with("bundle_"))
+        .collect();
     assert_eq!(bundles, shards.into_keys().collect::<Vec<_>>());
 }

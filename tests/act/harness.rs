@@ -172,7 +172,7 @@ impl<'r> Act<'r> {
             Calls::Apart(edit) => copies(&self.repository.root().join(".github/workflows"), at, edit),
         };
         let event = write(at, "logs/run.event", self.event.1.to_string());
-        let arguments = arguments(self.repository.root(), at, self.runner);
+        let arguments = arguments(self.repository.root(), at, self.runner, self.event.0);
         let log = std::fs::File::create(at.join("logs/run.jsonl")).expect("a file");
         let child = Command::new(act())
             .arg(self.event.0)
@@ -212,7 +212,9 @@ impl<'r> Act<'r> {
 fn path() -> std::ffi::OsString {
     let tools = act().parent().expect("a folder").to_owned();
     let rest = std::env::var_os("PATH").unwrap_or_default();
-    let all = [tools, here().join("bin")].into_iter().chain(std::env::split_paths(&rest));
+    let all = [tools, here().join("bin")]
+        .into_iter()
+        .chain(std::env::split_paths(&rest));
     std::env::join_paths(all).expect("a PATH")
 }
 
@@ -223,7 +225,7 @@ fn act() -> PathBuf {
 }
 
 /// The arguments that every run of act has, those of called workflows too.
-fn arguments(repository: &Path, at: &Path, runner: &str) -> Vec<String> {
+fn arguments(repository: &Path, at: &Path, runner: &str, event: &str) -> Vec<String> {
     let mut all: Vec<String> = ["--json", "--pull=false", "--no-cache-server", "--no-skip-checkout"]
         .map(str::to_owned)
         .into();
@@ -235,7 +237,17 @@ fn arguments(repository: &Path, at: &Path, runner: &str) -> Vec<String> {
     for label in ["ubuntu-24.04", "box", "box-pair", "cluster:box", "local"] {
         pair("--platform", format!("{label}=-self-hosted"));
     }
-    for variable in [format!("RUNNER_NAME={runner}"), format!("GITHUB_REPOSITORY={NAME}")] {
+    let reference = match event {
+        "pull_request" => "refs/pull/2/merge",
+        _ => "refs/heads/main",
+    };
+    // Without the commit and its ref, act looks them up in git a hundred times a job.
+    for variable in [
+        format!("RUNNER_NAME={runner}"),
+        format!("GITHUB_REPOSITORY={NAME}"),
+        format!("GITHUB_REF={reference}"),
+        format!("SHA_REF={}", git(repository, &["rev-parse", "HEAD"])),
+    ] {
         pair("--env", variable);
     }
     for secret in ["GITHUB_TOKEN=a-token", "HF_TOKEN="] {
@@ -331,7 +343,8 @@ impl Run {
 
     /// A job that ran.
     pub fn job(&self, call: &str, id: &str) -> &Job {
-        self.find(call, id).unwrap_or_else(|| panic!("{call} {id} did not run{self}"))
+        self.find(call, id)
+            .unwrap_or_else(|| panic!("{call} {id} did not run{self}"))
     }
 
     fn find(&self, call: &str, id: &str) -> Option<&Job> {
@@ -387,8 +400,16 @@ impl std::fmt::Display for Run {
                 writeln!(f, "{result}: {step}")?;
             }
             let lines: Vec<&str> = job.output.lines().collect();
-            let from = if job.result == "success" { 0 } else { lines.len().saturating_sub(30) };
-            let shown = if job.result == "success" { &[][..] } else { &lines[from..] };
+            let from = if job.result == "success" {
+                0
+            } else {
+                lines.len().saturating_sub(30)
+            };
+            let shown = if job.result == "success" {
+                &[][..]
+            } else {
+                &lines[from..]
+            };
             for line in shown {
                 writeln!(f, "  | {}", line.chars().take(300).collect::<String>())?;
             }
@@ -419,7 +440,8 @@ fn read_logs(folder: &Path, call: &str, jobs: &mut Vec<Job>) {
 fn read_log(text: &str, call: &str) -> Vec<Job> {
     let mut jobs: Vec<(String, Job)> = Vec::new();
     // act reads these options before it knows the expressions' values, says so, and goes on.
-    let noise = |line: &str| line.contains("Failed to parse 'fail-fast'") || line.contains("Failed to parse 'max-parallel'");
+    let noise =
+        |line: &str| line.contains("Failed to parse 'fail-fast'") || line.contains("Failed to parse 'max-parallel'");
     for line in text.lines().filter(|line| !noise(line)) {
         let said: Value = serde_json::from_str(line).unwrap_or_else(|_| json!({ "msg": line, "raw_output": true }));
         let word = |name: &str| said[name].as_str().unwrap_or_default().to_owned();
@@ -428,7 +450,14 @@ fn read_log(text: &str, call: &str) -> Vec<Job> {
             Some(at) => &mut jobs[at].1,
             None => {
                 let (call, id) = (call.to_owned(), word("jobID"));
-                jobs.push((key, Job { call, id, ..Job::default() }));
+                jobs.push((
+                    key,
+                    Job {
+                        call,
+                        id,
+                        ..Job::default()
+                    },
+                ));
                 &mut jobs.last_mut().expect("it was just added").1
             }
         };

@@ -34,7 +34,10 @@ fn stale(name: &str, text: String) -> String {
 #[test]
 fn nothing_of_an_earlier_job_is_uploaded() {
     let repository = Repository::new();
-    let run = repository.push(&[("plain-box-vllm-fp8, agent-box-vllm-fp8", "")]).edited(stale).run();
+    let run = repository
+        .push(&[("plain-box-vllm-fp8, agent-box-vllm-fp8", "")])
+        .edited(stale)
+        .run();
     assert!(run.ok, "{run}");
     let benchmarks = run.jobs.iter().filter(|job| job.id == "benchmark");
     let seen = benchmarks.filter(|job| job.output.contains("results_old.json")).count();
@@ -62,8 +65,18 @@ fn a_cancelled_launch_leaves_its_results_and_no_process() {
         let step = job.steps.iter().find(|(step, _)| step == name);
         step.map_or("-", |(_, result)| result.as_str())
     };
-    let steps = ["Launch", "Upload the throughput result", "Upload server logs", "Release the node", "Sweep again"];
-    assert_eq!(steps.map(step), ["failure", "success", "success", "success", "success"], "{run}");
+    let steps = [
+        "Launch",
+        "Upload the throughput result",
+        "Upload server logs",
+        "Release the node",
+        "Sweep again",
+    ];
+    assert_eq!(
+        steps.map(step),
+        ["failure", "success", "success", "success", "success"],
+        "{run}"
+    );
     assert_eq!(step("Process the result"), "-", "{run}");
     // Concurrency 16 was measured, 32 was not.
     let left = run.files("bmk_endless_1k1k");

@@ -39,6 +39,11 @@ fn the_starter_runs_as_rendered() {
         (&json!("gsm8k_smoke"), &json!(1.0), &json!(40), &json!(16))
     );
     let results = run.json("results_bmk/agg_bmk.json");
-    let concs: Vec<_> = results.as_array().expect("rows").iter().map(|row| row["conc"].clone()).collect();
+    let concs: Vec<_> = results
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(|row| row["conc"].clone())
+        .collect();
     assert_eq!(concs, [4, 16], "{results}");
 }

@@ -100,19 +100,35 @@ fn a_push_measures_three_buckets_and_evaluates_all_four() {
     points.sort();
     assert_eq!(
         points,
-        ["agent 4 900.0", "pair 16 450.0", "pair 32 450.0", "plain 16 900.0", "plain 32 900.0"]
+        [
+            "agent 4 900.0",
+            "pair 16 450.0",
+            "pair 32 450.0",
+            "plain 16 900.0",
+            "plain 32 900.0"
+        ]
     );
     let evals = run.json("eval_results_all/agg_eval_all.json");
     let mut scores: Vec<String> = evals.as_array().expect("rows").iter().map(score).collect();
     scores.sort();
     assert_eq!(
         scores,
-        ["agent gsm8k 4 1.0", "agents gsm8k 16 1.0", "pair gsm8k 32 1.0", "plain gsm8k 32 1.0"]
+        [
+            "agent gsm8k 4 1.0",
+            "agents gsm8k 16 1.0",
+            "pair gsm8k 32 1.0",
+            "plain gsm8k 32 1.0"
+        ]
     );
     let entries = &run.json("changelog-metadata/changelog_metadata.json")["entries"];
     assert_eq!(entries.as_array().map(Vec::len), Some(2), "{entries}");
     assert_eq!(entries[1]["evals-only"], json!(true));
-    assert!(run.job("", "verdict").output.contains("All 8 planned jobs ran and succeeded."), "{run}");
+    assert!(
+        run.job("", "verdict")
+            .output
+            .contains("All 8 planned jobs ran and succeeded."),
+        "{run}"
+    );
 }
 
 fn point(row: &serde_json::Value) -> String {
@@ -122,7 +138,13 @@ fn point(row: &serde_json::Value) -> String {
 
 fn score(row: &serde_json::Value) -> String {
     let text = |name: &str| row[name].as_str().expect("text").to_owned();
-    format!("{} {} {} {}", text("model_prefix"), text("task"), row["conc"], row["score"])
+    format!(
+        "{} {} {} {}",
+        text("model_prefix"),
+        text("task"),
+        row["conc"],
+        row["score"]
+    )
 }
 
 #[test]
@@ -143,10 +165,17 @@ fn a_canary_goes_before_the_others() {
     );
     // The lowest concurrency of both configs, and no other job has it.
     let canary = run.files("bundle_canary_0");
-    assert!(canary.len() == 1 && canary[0].starts_with("bmk_short_1k1k_"), "{canary:?}");
+    assert!(
+        canary.len() == 1 && canary[0].starts_with("bmk_short_1k1k_"),
+        "{canary:?}"
+    );
     let results = run.json("results_bmk/agg_bmk.json");
     let points: Vec<String> = results.as_array().expect("rows").iter().map(point).collect();
-    assert_eq!(points.iter().filter(|point| *point == "short 4 900.0").count(), 1, "{points:?}");
+    assert_eq!(
+        points.iter().filter(|point| *point == "short 4 900.0").count(),
+        1,
+        "{points:?}"
+    );
     assert_eq!(points.len(), 4, "{points:?}");
 }
 
@@ -159,7 +188,12 @@ fn a_failed_canary_stops_the_others() {
     let bad = "failure";
     assert_eq!(run.ended(&JOBS), [OK, OK, OK, bad, OK, OK, bad, NO, bad], "{run}");
     assert_eq!(run.benchmarks(), ["canary-0 failure"], "{run}");
-    assert!(run.job("", "verdict").output.contains("the canary failed: it stopped the fan-out"), "{run}");
+    assert!(
+        run.job("", "verdict")
+            .output
+            .contains("the canary failed: it stopped the fan-out"),
+        "{run}"
+    );
 }
 
 #[test]
@@ -204,7 +238,12 @@ fn all_evals_evaluates_every_concurrency() {
     // The pair's concurrencies are one job, which leaves a result each.
     assert_eq!(
         scores,
-        ["pair gsm8k 16 1.0", "pair gsm8k 32 1.0", "plain gsm8k 16 1.0", "plain gsm8k 32 1.0"]
+        [
+            "pair gsm8k 16 1.0",
+            "pair gsm8k 32 1.0",
+            "plain gsm8k 16 1.0",
+            "plain gsm8k 32 1.0"
+        ]
     );
 }
 
@@ -220,7 +259,9 @@ fn a_plan_without_evals_is_green_without_their_collector() {
 #[test]
 fn a_plan_of_agentic_jobs_alone_is_green() {
     let repository = Repository::new();
-    let run = repository.push(&[("agent-box-vllm-fp8, agents-box-sglang-fp8", "")]).run();
+    let run = repository
+        .push(&[("agent-box-vllm-fp8, agents-box-sglang-fp8", "")])
+        .run();
     assert_green(
         &run,
         [OK, NO, OK, NO, OK, OK, OK, OK, OK],
@@ -249,11 +290,7 @@ fn a_dispatch_runs_what_its_command_generates() {
     let inputs = json!({ "generate-cli-command": command, "ref": "main", "test-name": "By hand", "eval-limit": "8" });
     let event = events::dispatch("e2e-tests.yml", inputs);
     let run = Act::new(&repository, "e2e-tests.yml", ("workflow_dispatch", event)).run();
-    assert_green(
-        &run,
-        [OK, NO, OK, NO, NO, OK, NO, OK, OK],
-        &["sweep-evals-0 success"],
-    );
+    assert_green(&run, [OK, NO, OK, NO, NO, OK, NO, OK, OK], &["sweep-evals-0 success"]);
     let envelopes = run.json("plan/evals/0.json");
     assert_eq!(envelopes[0]["row"]["conc"], json!(32));
     assert_eq!(envelopes[0]["overrides"], json!({ "eval-limit": "8" }));
