@@ -159,6 +159,8 @@ fn downloads_come_by_name_or_pattern() {
     assert_eq!(job.downloaded(&[("NAME", "bmk_a")]), ["a.json"]);
     let (ok, said) = job.action("download", &[("NAME", "bmk_x"), ("PATH", "into")]);
     assert!(!ok && said.contains("Artifact not found for name: bmk_x"), "{said}");
+    write(&job.at("store-77"), "bmk_x/x.json", "");
+    assert_eq!(job.downloaded(&[("NAME", "bmk_x"), ("RUN_ID", "77")]), ["x.json"]);
     assert_eq!(job.downloaded(&[]), ["bmk_a/a.json", "bmk_b/b.json", "eval_c/c.json"]);
     assert_eq!(
         job.downloaded(&[("PATTERN", "bmk_*")]),

@@ -86,3 +86,10 @@ pub fn fewer_fetches(text: &str, from: usize) -> String {
     }
     out
 }
+
+/// A text in which a skipped job has no outputs, as on GitHub: act gives their expressions as they are written.
+pub fn outputs_of_jobs_that_ran(text: &str) -> String {
+    let output = regex::Regex::new(r"needs\.([a-z0-9-]+)\.outputs\.([a-z0-9_]+)").expect("a pattern");
+    let guarded = "(needs.$1.result != 'skipped' && needs.$1.outputs.$2 || '')";
+    output.replace_all(text, guarded).into_owned()
+}

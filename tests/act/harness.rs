@@ -5,6 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
+use super::api::Api;
 use super::calls;
 use super::events::{self, NAME};
 use crate::eval::support::{names, read_json};
@@ -116,8 +117,11 @@ enum Calls<'r> {
     /// As they are rendered, which ends with the first job of a called workflow that fails.
     Nested,
     /// Each as a step, in copies that are edited, by their names.
-    Apart(Box<dyn Fn(&str, String) -> String + 'r>),
+    Apart(Edit<'r>),
 }
+
+/// Edits the text of a workflow, by its name.
+type Edit<'r> = Box<dyn Fn(&str, String) -> String + 'r>;
 
 impl<'r> Act<'r> {
     pub fn new(repository: &'r Repository, workflow: &'static str, event: (&'static str, Value)) -> Self {
@@ -171,8 +175,9 @@ impl<'r> Act<'r> {
             Calls::Nested => self.repository.root().join(".github/workflows"),
             Calls::Apart(edit) => copies(&self.repository.root().join(".github/workflows"), at, edit),
         };
+        let api = Api::start();
         let event = write(at, "logs/run.event", self.event.1.to_string());
-        let arguments = arguments(self.repository.root(), at, self.runner);
+        let arguments = self.arguments(at, &api);
         let log = std::fs::File::create(at.join("logs/run.jsonl")).expect("a file");
         let child = Command::new(act())
             .arg(self.event.0)
@@ -204,7 +209,45 @@ impl<'r> Act<'r> {
             .stderr(log)
             .spawn()
             .expect("act starts");
-        Running { child, folder }
+        Running { child, folder, api }
+    }
+
+    /// The arguments that every run of act has, those of called workflows too.
+    fn arguments(&self, at: &Path, api: &Api) -> Vec<String> {
+        let repository = self.repository.root();
+        let mut all: Vec<String> = ["--json", "--pull=false", "--no-cache-server", "--no-skip-checkout"]
+            .map(str::to_owned)
+            .into();
+        let mut pair = |name: &str, value: String| all.extend([name.to_owned(), value]);
+        // One runner takes one job at a time.
+        pair("--concurrent-jobs", "1".to_owned());
+        pair("--directory", repository.display().to_string());
+        pair("--action-cache-path", at.join("cache").display().to_string());
+        for label in ["ubuntu-24.04", "box", "box-pair", "cluster:box", "local"] {
+            pair("--platform", format!("{label}=-self-hosted"));
+        }
+        let reference = match self.event.0 {
+            "pull_request" => "refs/pull/2/merge",
+            _ => "refs/heads/main",
+        };
+        // Without the commit and its ref, act looks them up in git a hundred times a job.
+        for variable in [
+            format!("RUNNER_NAME={}", self.runner),
+            format!("GITHUB_API_URL=http://{}", api.address),
+            format!("GITHUB_REPOSITORY={NAME}"),
+            format!("GITHUB_REF={reference}"),
+            format!("SHA_REF={}", git(repository, &["rev-parse", "HEAD"])),
+        ] {
+            pair("--env", variable);
+        }
+        for secret in ["GITHUB_TOKEN=a-token", "HF_TOKEN="] {
+            pair("--secret", secret.to_owned());
+        }
+        for (action, pin) in pins(repository) {
+            let folder = here().join(&action);
+            pair("--local-repository", format!("{action}@{pin}={}", folder.display()));
+        }
+        all
     }
 }
 
@@ -222,32 +265,6 @@ fn act() -> PathBuf {
     let act = crate::eval::tools::folder().join("act/bin/act");
     assert!(act.exists(), "{} is not there: run `tests/tools`", act.display());
     act
-}
-
-/// The arguments that every run of act has, those of called workflows too.
-fn arguments(repository: &Path, at: &Path, runner: &str) -> Vec<String> {
-    let mut all: Vec<String> = ["--json", "--pull=false", "--no-cache-server", "--no-skip-checkout"]
-        .map(str::to_owned)
-        .into();
-    let mut pair = |name: &str, value: String| all.extend([name.to_owned(), value]);
-    // One runner takes one job at a time.
-    pair("--concurrent-jobs", "1".to_owned());
-    pair("--directory", repository.display().to_string());
-    pair("--action-cache-path", at.join("cache").display().to_string());
-    for label in ["ubuntu-24.04", "box", "box-pair", "cluster:box", "local"] {
-        pair("--platform", format!("{label}=-self-hosted"));
-    }
-    for variable in [format!("RUNNER_NAME={runner}"), format!("GITHUB_REPOSITORY={NAME}")] {
-        pair("--env", variable);
-    }
-    for secret in ["GITHUB_TOKEN=a-token", "HF_TOKEN="] {
-        pair("--secret", secret.to_owned());
-    }
-    for (action, pin) in pins(repository) {
-        let folder = here().join(&action);
-        pair("--local-repository", format!("{action}@{pin}={}", folder.display()));
-    }
-    all
 }
 
 /// The actions that have a stand-in, each with the commit that the settings pin it to.
@@ -268,7 +285,7 @@ fn pins(repository: &Path) -> Vec<(String, String)> {
 fn copies(from: &Path, at: &Path, edit: &dyn Fn(&str, String) -> String) -> PathBuf {
     let read = |name: &str| std::fs::read_to_string(from.join(name)).expect("a workflow");
     for name in names(from) {
-        let text = edit(&name, read(&name));
+        let text = calls::outputs_of_jobs_that_ran(&edit(&name, read(&name)));
         let text = calls::apart(&text, |called| calls::run(called, &read(called)));
         write(at, &format!("workflows/{name}"), text);
     }
@@ -279,6 +296,7 @@ fn copies(from: &Path, at: &Path, edit: &dyn Fn(&str, String) -> String) -> Path
 pub struct Running {
     child: Child,
     folder: tempfile::TempDir,
+    api: Api,
 }
 
 impl Running {
@@ -288,6 +306,7 @@ impl Running {
 
     pub fn wait(mut self) -> Run {
         let ok = self.child.wait().expect("an end").success();
+        drop(self.api);
         let mut jobs = Vec::new();
         read_logs(&self.folder.path().join("logs"), "", &mut jobs);
         Run {

@@ -7,8 +7,11 @@
 //! outputs, the matrices, and each step of the called workflows. What it does not show is that GitHub accepts the call,
 //! which `workflow check` and GitHub's own parser look at. `starter.rs` runs the files as they are, calls and all.
 //!
+//! Another of act's ways is undone in the copies: the outputs of a skipped job are none, not their expressions.
+//!
 //! act is one runner, and so jobs run one after another. It knows neither `fail-fast` nor cancelled runs.
 
+mod api;
 mod artifacts;
 mod calls;
 mod events;

@@ -108,10 +108,15 @@ def upload():
     print(f"{name}: {len(files)} files")
 
 
+def store():
+    """The artifacts of the run that is asked; those of another run lie beside those of this one."""
+    run, own = given("RUN_ID"), os.environ["ACT_ARTIFACTS"]
+    return own if run in ("", os.environ.get("GITHUB_RUN_ID")) else f"{own}-{run}"
+
+
 def listed():
     """The run's artifacts, as many as the action sees."""
-    store = os.environ["ACT_ARTIFACTS"]
-    entries = sorted(os.scandir(store), key=lambda entry: (entry.stat().st_ctime_ns, entry.name))
+    entries = sorted(os.scandir(store()), key=lambda entry: (entry.stat().st_ctime_ns, entry.name))
     names = [entry.name for entry in entries]
     if len(names) > LISTED:
         print(f"::warning::Total artifact count exceeds {LISTED}, only {LISTED} are listed")
@@ -119,18 +124,18 @@ def listed():
 
 
 def unpack(name, folder):
-    store = os.path.join(os.environ["ACT_ARTIFACTS"], name)
+    artifact = os.path.join(store(), name)
     os.makedirs(folder, exist_ok=True)
-    for at, _, files in os.walk(store):
+    for at, _, files in os.walk(artifact):
         for file in files:
             source = os.path.join(at, file)
-            put(source, os.path.join(folder, os.path.relpath(source, store)))
+            put(source, os.path.join(folder, os.path.relpath(source, artifact)))
 
 
 def download():
     name, path = given("NAME"), given("PATH") or "."
     if name:
-        if not os.path.isdir(os.path.join(os.environ["ACT_ARTIFACTS"], checked_name(name))):
+        if not os.path.isdir(os.path.join(store(), checked_name(name))):
             fail(f"Unable to download artifact(s): Artifact not found for name: {name}")
         unpack(name, path)
         return
