@@ -232,7 +232,7 @@ fn shown(simulation: &Simulation) -> String {
     format!(
         "{workflow} starts on this {event}, and ends as {}.{group}\n\n{}",
         simulation.result.as_str(),
-        output::table(&["job", "runs", "result", "name", "runs on", "why not"], &rows)
+        output::table(&["job", "runs", "result", "runs on", "name, or why not"], &rows)
     )
 }
 
@@ -244,44 +244,41 @@ fn add_rows(jobs: &[&JobReport], level: usize, rows: &mut Vec<Vec<String>>) {
     }
     for (id, jobs) in by_id {
         let legs = || jobs.iter().flat_map(|job| &job.legs);
-        let mut runners: IndexMap<String, usize> = IndexMap::new();
-        legs().filter(|leg| !leg.runs_on.is_empty()).for_each(|leg| {
-            *runners.entry(leg.runs_on.join("+")).or_default() += 1;
-        });
-        let mut names: IndexMap<String, usize> = IndexMap::new();
-        legs().for_each(|leg| *names.entry(leg.name.clone()).or_default() += 1);
-        let mut results: IndexMap<String, usize> = IndexMap::new();
-        jobs.iter()
-            .for_each(|job| *results.entry(job.result.as_str().to_owned()).or_default() += 1);
-        let runs = jobs
+        let labels = legs()
+            .map(|leg| leg.runs_on.join("+"))
+            .filter(|labels| !labels.is_empty());
+        let runs: usize = jobs.iter().filter(|job| job.runs).map(|job| job.legs.len()).sum();
+        let whys: Vec<String> = jobs
             .iter()
-            .filter(|job| job.runs)
-            .map(|job| job.legs.len())
-            .sum::<usize>();
-        let why = jobs.iter().map(|job| job.why.as_str()).find(|why| !why.is_empty());
+            .map(|job| job.why.clone())
+            .filter(|why| !why.is_empty())
+            .collect();
+        let names = legs().map(|leg| leg.name.clone()).collect();
         rows.push(vec![
             format!("{}{id}", "  ".repeat(level)),
             if runs == 0 { "no".to_owned() } else { runs.to_string() },
-            counted(&results),
-            counted(&names),
-            counted(&runners),
-            one_line(why.unwrap_or_default()),
+            counted(jobs.iter().map(|job| job.result.as_str().to_owned()).collect(), 3),
+            counted(labels.collect(), 2),
+            counted(if whys.is_empty() { names } else { whys }, 1),
         ]);
         let inner: Vec<&JobReport> = legs().flat_map(|leg| &leg.jobs).collect();
         add_rows(&inner, level + 1, rows);
     }
 }
 
-/// Texts with how often each stands; a few of many.
-fn counted(texts: &IndexMap<String, usize>) -> String {
-    const SHOWN: usize = 2;
-    let one = |(text, count): (&String, &usize)| match count {
-        1 => one_line(text),
-        count => format!("{} x{count}", one_line(text)),
+/// Texts on one line: each once, with how often it stands where there are several, and so many at most.
+fn counted(texts: Vec<String>, most: usize) -> String {
+    let mut counts: IndexMap<String, usize> = IndexMap::new();
+    for text in texts {
+        *counts.entry(one_line(&text)).or_default() += 1;
+    }
+    let one = |(text, count): (&String, &usize)| match (counts.len(), count) {
+        (1, _) | (_, 1) => text.clone(),
+        (_, count) => format!("{text} x{count}"),
     };
-    let mut shown: Vec<String> = texts.iter().take(SHOWN).map(one).collect();
-    if texts.len() > SHOWN {
-        shown.push(format!("{} more", texts.len() - SHOWN));
+    let mut shown: Vec<String> = counts.iter().take(most).map(one).collect();
+    if counts.len() > most {
+        shown.push(format!("{} more", counts.len() - most));
     }
     shown.join(", ")
 }

@@ -64,7 +64,7 @@ fn each_job_that_does_not_run_says_why() {
     let said = why(&["--result", "canary=failure"], "sweep-evals");
     assert_eq!(
         said,
-        "needs.gate.outputs.run == 'true', where needs.gate.outputs.run is 'false'"
+        "needs.gate.outputs.run == 'true', but needs.gate.outputs.run is 'false'"
     );
     let said = why(&["--result", "decide=failure"], "check-changelog");
     assert_eq!(said, "`decide` failed, and its condition has no status function");
@@ -113,8 +113,14 @@ fn the_plan_is_the_events_own() {
     let event = ["workflow", "simulate", "--event", "event.json"];
     let run = json(at, event);
     assert_eq!(job(&run["jobs"], "setup")["result"], "success");
-    let legs = |run: &Json, id: &str| job(&run["jobs"], id)["legs"].as_array().map(Vec::len);
-    assert_eq!(legs(&run, "sweep-multi-node-8k1k"), Some(0));
+    // The label asks for evals alone, and the config has them on one node.
+    let runs = |id: &str| job(&run["jobs"], id)["runs"] == true;
+    assert!(runs("sweep-evals") && !runs("sweep-single-node-8k1k") && !runs("sweep-multi-node-evals"));
+    let evals = &job(&run["jobs"], "sweep-evals")["legs"][0]["jobs"];
+    let planned = json(at, ["plan", "--latest", "--evals-only", "--json"])["evals"]
+        .as_array()
+        .map(Vec::len);
+    assert_eq!(job(evals, "one-node")["legs"].as_array().map(Vec::len), planned);
     assert_eq!(json(at, [&event[..], &["--latest"]].concat()), run);
 }
 

@@ -316,7 +316,7 @@ fn every_rendered_expression_has_githubs_value() {
     let paths = paths(&expressions);
     assert!(paths.len() > 60, "{paths:?}");
     let mut scopes = made_scopes(&paths);
-    scopes.extend(drawn_scopes(&paths, 40));
+    scopes.extend(drawn_scopes(&paths, 24));
     let numbers = 0..scopes.len();
     let cases: Vec<(String, usize)> = numbers
         .flat_map(|number| expressions.iter().map(move |expression| (expression.clone(), number)))

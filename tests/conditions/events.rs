@@ -9,9 +9,10 @@ use sweepctl::github::decide::{Facts, concurrency_group};
 use sweepctl::github::event::Event;
 use sweepctl::github::facts::{self, Missing};
 use sweepctl::repo::Repo;
+use sweepctl::workflow::check::Files;
 use sweepctl::workflow::simulate::{Faults, Simulation};
 
-use super::{PLANS, lines, rendered, sweep};
+use super::{PLANS, lines, parsed, rendered, sweep};
 use crate::decisions::{HISTORY, Row, table as decisions};
 use crate::support::{assert_none, misses};
 
@@ -57,7 +58,7 @@ fn words(row: &Row) -> Vec<&'static str> {
 }
 
 /// Plays a row of the decisions' table.
-fn play(row: &Row, sources: &[Arc<Source>], labels: &Labels) -> Result<Simulation, String> {
+fn play(row: &Row, files: &Files<'_>, labels: &Labels) -> Result<Simulation, String> {
     let payload = row.payload();
     let event = Event::parse(Some(&payload.name), &payload.body.to_string(), "event.json");
     let facts = match &event {
@@ -74,7 +75,7 @@ fn play(row: &Row, sources: &[Arc<Source>], labels: &Labels) -> Result<Simulatio
         PLANS.get(name).clone()
     };
     sweep(
-        sources,
+        files,
         labels,
         (&payload.name, &payload.body),
         &facts,
@@ -103,20 +104,22 @@ fn wrong_fail_fast(played: &Simulation, wanted: bool) -> Vec<String> {
 
 /// What differs between workflows under labels and the table.
 pub fn missed(sources: &[Arc<Source>], labels: &Labels) -> Vec<String> {
-    let (table, rows) = (table(), decisions());
-    let missed = misses(&rows, |row| {
-        let played = match play(row, sources, labels) {
-            Ok(played) => played,
-            Err(error) => return Some(format!("line {}: {}\n  {error}", row.line, row.text)),
+    let (table, files, rows) = (table(), parsed(sources), decisions());
+    misses(&rows, |row| {
+        let said = match play(row, &files, labels) {
+            Ok(played) => table.differences(row, &played),
+            Err(error) => vec![error],
         };
-        let mut said = Vec::new();
-        let starts = table.starts(row);
-        if played.starts != starts {
-            said.push(format!("starts: {} ({})", played.starts, played.why));
-        }
+        (!said.is_empty()).then(|| format!("line {}: {}\n  {}", row.line, row.text, said.join("\n  ")))
+    })
+}
+
+impl Table {
+    fn differences(&self, row: &Row, played: &Simulation) -> Vec<String> {
         let words = words(row);
+        let mut said = wrong_fail_fast(played, words.contains(&"fail-fast"));
         for job in &played.jobs {
-            let Some(asked) = table.jobs.get(job.job.as_str()) else {
+            let Some(asked) = self.jobs.get(job.job.as_str()) else {
                 said.push(format!(
                     "the table does not say when {} runs: add a line to events.txt",
                     job.job
@@ -132,32 +135,35 @@ pub fn missed(sources: &[Arc<Source>], labels: &Labels) -> Vec<String> {
                 said.push(format!("{} {found} ({})", job.job, job.why));
             }
         }
-        said.extend(wrong_fail_fast(&played, words.contains(&"fail-fast")));
-        if starts {
-            for job in table.jobs.keys().filter(|job| played.job(job).is_none()) {
-                said.push(format!(
-                    "the workflow has no job {job}: take its line out of events.txt"
-                ));
-            }
-            let refused = words.contains(&"refused");
-            let verdict = if refused { "failure" } else { "success" };
-            let found = played.job("verdict").map(|job| (job.result.as_str(), job.why.as_str()));
-            if found.map(|(result, _)| result) != Some(verdict) {
-                said.push(format!("the verdict is {found:?}, not {verdict}"));
-            }
-            // Two primary labels are said once more on everything that would restart a sweep.
-            let restarts = words.contains(&"restarts") || (refused && words.contains(&"pull"));
-            let group = if restarts { "sweep-pr-12" } else { "sweep-run-1" };
-            if played.group != group || !played.cancels {
-                said.push(format!(
-                    "the group is {} (cancels: {}), not {group}",
-                    played.group, played.cancels
-                ));
-            }
+        if played.starts != self.starts(row) {
+            said.push(format!("starts: {} ({})", played.starts, played.why));
+        } else if played.starts {
+            said.extend(self.wrong_start(&words, played));
         }
-        (!said.is_empty()).then(|| format!("line {}: {}\n  {}", row.line, row.text, said.join("\n  ")))
-    });
-    missed
+        said
+    }
+
+    /// What is wrong with a run that starts as it should: its jobs, its verdict, its group.
+    fn wrong_start(&self, words: &[&str], played: &Simulation) -> Vec<String> {
+        let unknown = self.jobs.keys().filter(|job| played.job(job).is_none());
+        let mut said: Vec<String> = unknown
+            .map(|job| format!("the workflow has no job {job}: take its line out of events.txt"))
+            .collect();
+        let refused = words.contains(&"refused");
+        let verdict = if refused { "failure" } else { "success" };
+        let found = played.job("verdict").map(|job| (job.result.as_str(), job.why.as_str()));
+        if found.map(|(result, _)| result) != Some(verdict) {
+            said.push(format!("the verdict is {found:?}, not {verdict}"));
+        }
+        // Two primary labels are said once more on everything that would restart a sweep.
+        let restarts = words.contains(&"restarts") || (refused && words.contains(&"pull"));
+        let group = if restarts { "sweep-pr-12" } else { "sweep-run-1" };
+        if played.group != group || !played.cancels {
+            let (found, cancels) = (&played.group, played.cancels);
+            said.push(format!("the group is {found} (cancels: {cancels}), not {group}"));
+        }
+        said
+    }
 }
 
 fn labels() -> Labels {
@@ -176,12 +182,13 @@ fn jobs_run_as_the_table_of_events_says() {
 #[test]
 fn the_rendered_group_is_that_of_the_decision() {
     let (table, labels, sources) = (table(), labels(), rendered());
+    let files = parsed(&sources);
     let rows: Vec<Row> = decisions().into_iter().filter(|row| table.starts(row)).collect();
     let missed = misses(&rows, |row| {
         let payload = row.payload();
         let event = Event::parse(Some(&payload.name), &payload.body.to_string(), "event.json").ok()?;
         let wanted = concurrency_group(&event, &labels, 1);
-        let group = play(row, &sources, &labels)
+        let group = play(row, &files, &labels)
             .map(|played| played.group)
             .unwrap_or_else(|error| error);
         (group != wanted).then(|| format!("line {}: {}\n  {group}, not {wanted}", row.line, row.text))

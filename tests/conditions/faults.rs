@@ -9,9 +9,10 @@ use sweepctl::config::source::Source;
 use sweepctl::github::decide::Facts;
 use sweepctl::github::needs::{JobResult, job_of};
 use sweepctl::matrix::bucket::Bucket;
+use sweepctl::workflow::check::Files;
 use sweepctl::workflow::simulate::{Faults, Simulation};
 
-use super::{PLANS, lines, rendered, sweep};
+use super::{PLANS, lines, parsed, rendered, sweep};
 use crate::support::{assert_none, misses};
 
 /// One case of the table.
@@ -128,7 +129,7 @@ impl Case {
         faults
     }
 
-    fn play(&self, sources: &[Arc<Source>], labels: &Labels) -> Result<Simulation, String> {
+    fn play(&self, files: &Files<'_>, labels: &Labels) -> Result<Simulation, String> {
         let (name, payload) = self.payload();
         let plan = |_, _| PLANS.get(self.plan).clone();
         let facts = Facts {
@@ -136,22 +137,28 @@ impl Case {
             head: "b".repeat(40),
             ..Facts::default()
         };
-        sweep(sources, labels, (name, &payload), &facts, plan, self.faults())
+        sweep(files, labels, (name, &payload), &facts, plan, self.faults())
     }
 }
 
 /// What differs between workflows and the table.
 pub fn missed(sources: &[Arc<Source>]) -> Vec<String> {
-    let table = table();
+    let (table, files) = (table(), parsed(sources));
     let labels = Labels::load(&Arc::new(Source::new("labels.yaml", BUILT_IN))).expect("labels");
-    let missed = misses(&table.cases, |case| {
-        let played = match case.play(sources, &labels) {
-            Ok(played) => played,
-            Err(error) => return Some(format!("{}: {error}", case.name)),
+    misses(&table.cases, |case| {
+        let said = match case.play(&files, &labels) {
+            Ok(played) => table.differences(case, &played),
+            Err(error) => vec![error],
         };
+        (!said.is_empty()).then(|| format!("{}:\n  {}", case.name, said.join("\n  ")))
+    })
+}
+
+impl Table {
+    fn differences(&self, case: &Case, played: &Simulation) -> Vec<String> {
         let mut said = Vec::new();
         for job in &played.jobs {
-            let Some(runs) = table.jobs.get(job.job.as_str()) else {
+            let Some(runs) = self.jobs.get(job.job.as_str()) else {
                 said.push(format!(
                     "the table does not say when {} runs: add a line to faults.txt",
                     job.job
@@ -163,7 +170,7 @@ pub fn missed(sources: &[Arc<Source>]) -> Vec<String> {
                 said.push(format!("{} {found} ({})", job.job, job.why));
             }
         }
-        for job in table.jobs.keys().filter(|job| played.job(job).is_none()) {
+        for job in self.jobs.keys().filter(|job| played.job(job).is_none()) {
             said.push(format!(
                 "the workflow has no job {job}: take its line out of faults.txt"
             ));
@@ -172,9 +179,8 @@ pub fn missed(sources: &[Arc<Source>]) -> Vec<String> {
         if verdict.map(|(result, _)| result) != Some(case.verdict) {
             said.push(format!("the verdict is {verdict:?}, not {}", case.verdict));
         }
-        (!said.is_empty()).then(|| format!("{}:\n  {}", case.name, said.join("\n  ")))
-    });
-    missed
+        said
+    }
 }
 
 #[test]

@@ -73,6 +73,16 @@ pub static PLANS: LazyLock<Plans> = LazyLock::new(|| {
 fn cut(plan: &Path) {
     let read = |path: &Path| -> Json { serde_json::from_slice(&std::fs::read(path).expect("a file")).expect("JSON") };
     let mut index = read(&plan.join("index.json"));
+    // The fleet has nothing for this bucket: it gets a job of another.
+    let many = plan.join("multi_node_8k1k/0.json");
+    if many.exists() {
+        let last = read(&many)
+            .as_array()
+            .and_then(|shard| shard.get(2).cloned())
+            .expect("three jobs");
+        write(plan, "multi_node_other/0.json", json!([last]).to_string());
+        index["buckets"]["multi_node_other"] = json!({});
+    }
     let mut jobs = [0; 2];
     for (bucket, entry) in index["buckets"].as_object_mut().expect("buckets") {
         let file = plan.join(bucket).join("0.json");
@@ -107,17 +117,22 @@ impl Plans {
     }
 }
 
+/// The files of sources, which are YAML.
+pub fn parsed(sources: &[Arc<Source>]) -> Files<'_> {
+    let (files, problems) = Files::parse(sources);
+    assert!(problems.0.is_empty(), "{problems}");
+    files
+}
+
 /// Simulates `run-sweep` in process.
 pub fn sweep(
-    sources: &[Arc<Source>],
+    files: &Files<'_>,
     labels: &Labels,
     (name, payload): (&str, &Json),
     facts: &Facts,
     plan: impl Fn(bool, bool) -> Plan,
     faults: Faults,
 ) -> Result<Simulation, String> {
-    let (files, problems) = Files::parse(sources);
-    assert!(problems.0.is_empty(), "{problems}");
     let decision =
         Event::parse(Some(name), &payload.to_string(), "event.json").and_then(|event| decide(&event, facts, labels));
     let how = decision.as_ref().map(|decision| decision.sweep).unwrap_or_default();
@@ -131,7 +146,7 @@ pub fn sweep(
         },
         faults,
     };
-    simulate(&files, &ask).map_err(|problems| problems.to_string())
+    simulate(files, &ask).map_err(|problems| problems.to_string())
 }
 
 /// The lines of a table that are no comment, cut at `|`; each with its number.

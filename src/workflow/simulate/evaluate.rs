@@ -270,35 +270,28 @@ pub fn asks_status(expr: &SpannedExpr<'_>) -> bool {
     }
 }
 
-/// The part of a false condition that made it false: of `&&` the first side that is, and of a comparison with text also
-/// what it was compared with.
+/// The part of a false condition that made it false: of `&&` the first side that is; with a comparison, what was compared.
 #[must_use]
 pub fn blame(expr: &SpannedExpr<'_>, scope: &Scope) -> String {
-    match &expr.inner {
-        Expr::BinExpr(BinExpr {
-            lhs,
-            op: BinOp::And,
-            rhs,
-        }) => {
-            let left = evaluate(lhs, scope).is_ok_and(|value| value.is_truthy());
-            blame(if left { rhs } else { lhs }, scope)
-        }
-        Expr::BinExpr(BinExpr { lhs, op, rhs }) if !matches!(op, BinOp::Or) => {
-            let is_found = |side: &&&SpannedExpr<'_>| !side.is_literal();
-            let found: Vec<String> = [lhs.as_ref(), rhs.as_ref()]
-                .iter()
-                .filter(is_found)
-                .filter_map(|side| {
-                    Some(format!(
-                        "{} is {}",
-                        side.origin.raw,
-                        shown(&evaluate(side, scope).ok()?)
-                    ))
-                })
-                .collect();
-            format!("{}, where {}", expr.origin.raw, found.join(" and "))
-        }
-        _ => expr.origin.raw.to_owned(),
+    let raw = expr.origin.raw;
+    let Expr::BinExpr(BinExpr { lhs, op, rhs }) = &expr.inner else {
+        return raw.to_owned();
+    };
+    if *op == BinOp::And {
+        let left = evaluate(lhs, scope).is_ok_and(|value| value.is_truthy());
+        return blame(if left { rhs } else { lhs }, scope);
+    }
+    if *op == BinOp::Or {
+        return raw.to_owned();
+    }
+    let sides = [lhs, rhs].into_iter().filter(|side| !side.is_literal());
+    let found: Vec<String> = sides
+        .filter_map(|side| Some((side.origin.raw, shown(&evaluate(side, scope).ok()?))))
+        .map(|(side, value)| format!("{side} is {value}"))
+        .collect();
+    match found.is_empty() {
+        true => raw.to_owned(),
+        false => format!("{raw}, but {}", found.join(" and ")),
     }
 }
 
