@@ -1,8 +1,10 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod annotate;
+pub mod baseline;
 pub mod changelog;
 pub mod check;
+pub mod client;
 pub mod collect;
 pub mod decide;
 pub mod dispatch_plan;
@@ -94,6 +96,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// Fail unless everything that was planned ran
     Verdict(verdict::VerdictArgs),
+    /// Find the run that new results are compared with
+    Baseline(baseline::BaselineArgs),
     /// Write the envelope of a job from standard input to a file for its steps
     Envelope(envelope::OpenEnvelope),
     /// Write the workflows from templates and configs
@@ -152,6 +156,7 @@ pub fn main() -> ExitCode {
         Command::Decide(decide) => decide.run(),
         Command::Gate(gate) => gate.run(),
         Command::Verdict(verdict) => verdict.run(),
+        Command::Baseline(baseline) => baseline.run(),
         Command::Envelope(envelope) => envelope.run(),
         Command::Render(render) => render.run(),
         Command::Workflow(workflow) => workflow.run(),

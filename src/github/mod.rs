@@ -1,6 +1,9 @@
-//! What GitHub says and asks: events and what they start, the jobs of a run and what becomes of them.
+//! What GitHub says and is asked: events and what they start, the jobs of a run and what becomes of them, earlier runs
+//! and what may be taken from them.
 
 pub mod account;
+pub mod baseline;
+pub mod client;
 pub mod decide;
 pub mod event;
 pub mod facts;
