@@ -1,23 +1,18 @@
 //! `sweepctl decide`: whether an event starts a sweep, of what and how.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 
+use super::inputs::LabelsArgs;
 use super::output;
-use crate::config::labels::{self, Labels};
 use crate::config::problem::{Problem, Problems};
-use crate::config::source::Source;
 use crate::github::decide::{self, Decision};
 use crate::github::event::Event;
 use crate::github::facts::{self, Missing};
 use crate::github::text;
 use crate::repo::Repo;
 use crate::runner::{self, RunnerFile};
-
-/// The repository's own labels file.
-const LABELS: &str = "configs/labels.yaml";
 
 const AFTER_HELP: &str = "\
 The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. At a desk, save one of a webhook's recent
@@ -41,9 +36,8 @@ pub struct Decide {
     /// The ref that was pushed, in full, instead of the payload's (which is what GITHUB_REF says)
     #[arg(long, value_name = "REF")]
     r#ref: Option<String>,
-    /// The labels file [default: configs/labels.yaml, else the built-in one]
-    #[arg(long, value_name = "FILE")]
-    labels: Option<PathBuf>,
+    #[command(flatten)]
+    labels: LabelsArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -59,7 +53,7 @@ impl Decide {
     /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:
     /// two primary labels, a dispatch that does not say what to sweep.
     pub fn run(&self) -> anyhow::Result<()> {
-        let (event, labels) = super::inputs::both(self.event(), self.labels())?;
+        let (event, labels) = super::inputs::both(self.event(), self.labels.load())?;
         let missing = if runner::on_actions() {
             Missing::Refuse
         } else {
@@ -97,18 +91,6 @@ impl Decide {
             push.r#ref.clone_from(asked);
         }
         Ok(event)
-    }
-
-    fn labels(&self) -> Result<Labels, Problems> {
-        let own = self
-            .labels
-            .clone()
-            .or_else(|| Path::new(LABELS).exists().then(|| PathBuf::from(LABELS)));
-        let source = match own {
-            Some(path) => Source::read(&path)?,
-            None => Source::new("<built-in>/labels.yaml".to_owned(), labels::BUILT_IN.to_owned()),
-        };
-        Labels::load(&Arc::new(source))
     }
 }
 

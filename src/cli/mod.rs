@@ -24,6 +24,7 @@ pub mod output;
 pub mod plan;
 pub mod render;
 pub mod result;
+pub mod reuse;
 pub mod rows;
 pub mod run;
 pub mod schema;
@@ -96,6 +97,8 @@ enum Command {
     Gate(gate::GateArgs),
     /// Fail unless everything that was planned ran
     Verdict(verdict::VerdictArgs),
+    /// Say whether a push takes over a pull request's sweep
+    Reuse(reuse::ReuseArgs),
     /// Find the run that new results are compared with
     Baseline(baseline::BaselineArgs),
     /// Write the envelope of a job from standard input to a file for its steps
@@ -156,6 +159,7 @@ pub fn main() -> ExitCode {
         Command::Decide(decide) => decide.run(),
         Command::Gate(gate) => gate.run(),
         Command::Verdict(verdict) => verdict.run(),
+        Command::Reuse(reuse) => reuse.run(),
         Command::Baseline(baseline) => baseline.run(),
         Command::Envelope(envelope) => envelope.run(),
         Command::Render(render) => render.run(),

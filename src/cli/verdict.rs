@@ -59,6 +59,7 @@ impl VerdictArgs {
         let needs = self.needs.read()?;
         match verdict::course(&needs)? {
             Course::NoSweep(reason) => return Ok(verdict::no_sweep(&needs, &reason)),
+            Course::Reused(reason) => return Ok(verdict::reused(&needs, &reason)),
             Course::Ended(problem) => return Ok(verdict::ended(&needs, problem)),
             Course::Swept => {}
         }

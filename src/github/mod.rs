@@ -9,5 +9,6 @@ pub mod event;
 pub mod facts;
 pub mod gate;
 pub mod needs;
+pub mod reuse;
 pub mod text;
 pub mod verdict;
