@@ -11,6 +11,7 @@ mod emission;
 mod eval;
 mod fixture;
 mod fleet;
+mod github;
 mod hostile;
 mod job_env;
 mod launch;

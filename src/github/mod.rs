@@ -4,11 +4,14 @@
 pub mod account;
 pub mod baseline;
 pub mod client;
+pub mod comment;
 pub mod decide;
+pub mod dispatch;
 pub mod event;
 pub mod facts;
 pub mod gate;
 pub mod needs;
 pub mod reuse;
+pub mod stats;
 pub mod text;
 pub mod verdict;

@@ -156,6 +156,7 @@ const DECISION: &[&str] = &[
     "evals_only",
     "agentx_fast",
     "reusable",
+    "reuse_candidate",
     "checks",
 ];
 

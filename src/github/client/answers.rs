@@ -121,8 +121,9 @@ pub struct Run {
     pub head_sha: Hash,
     /// Its page.
     pub html_url: String,
-    /// When it was created.
-    pub created_at: String,
+    /// Its name, as its workflow's `run-name` makes it.
+    #[serde(default)]
+    pub display_title: String,
 }
 
 fn first() -> u64 {
