@@ -33,13 +33,13 @@ pub struct Dispatch {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pr: Option<u64>,
     /// Its newest commit, in full, instead of an approval of it
-    #[arg(long, value_name = "SHA", requires = "pr", value_parser = hash)]
+    #[arg(long, value_name = "SHA", requires = "pr", conflicts_with = "generate", value_parser = hash)]
     head: Option<Hash>,
     /// Arguments of `sweepctl generate`, on one line
     #[arg(long, value_name = "COMMAND")]
     generate: Option<String>,
     /// The branch, tag or commit whose configs they are run on [default: the default branch]
-    #[arg(long, value_name = "REF", requires = "generate")]
+    #[arg(long, value_name = "REF", requires = "generate", conflicts_with = "pr")]
     r#ref: Option<String>,
     #[command(flatten)]
     form: Form,

@@ -5,6 +5,7 @@ use super::client::{Client, Error};
 
 /// What the comment starts with; nobody sees it.
 pub const MARKER: &str = "<!-- sweepctl: how the sweep ended -->";
+
 /// Writes the comment, or changes the one that `author` wrote before. Comments of others with the marker are theirs.
 ///
 /// # Errors

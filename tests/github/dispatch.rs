@@ -244,7 +244,12 @@ fn a_generator_command_is_tried_here_first() {
             "cannot be used with",
         ),
         (&["--generate", "full-sweep", "--pr", "12"], 2, "cannot be used with"),
-        (&["--generate", "full-sweep", "--head", &sha('b')], 2, "--pr"),
+        (
+            &["--generate", "full-sweep", "--head", &sha('b')],
+            2,
+            "cannot be used with",
+        ),
+        (&["--pr", "12", "--ref", "topic"], 2, "cannot be used with"),
         (&[], 2, "--pr"),
     ] {
         let output = ask(wrong);
