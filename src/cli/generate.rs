@@ -173,7 +173,8 @@ impl Common {
         let evals_only = matches!(self.mode(), EvalMode::EvalsOnly | EvalMode::AllEvals);
         let buckets = bucket::of_rows(rows, evals_only, &self.emit.overrides())?;
         if self.emit.emits() {
-            return self.emit.write(&buckets, self.json);
+            let narrowing = [(self.trim_conc, "--trim-conc"), (evals_only, "--evals-only")];
+            return self.emit.write(&buckets, self.json, &narrowing);
         }
         output::text(&rows::buckets(&buckets))
     }

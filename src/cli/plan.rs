@@ -89,7 +89,8 @@ impl PlanArgs {
         }
         let buckets = bucket::of_plan(&plan, &self.emit.overrides())?;
         if self.emit.emits() {
-            return self.emit.write(&buckets, self.json);
+            let narrowing = [(self.trim_conc, "--trim-conc"), (self.evals_only, "--evals-only")];
+            return self.emit.write(&buckets, self.json, &narrowing);
         }
         if self.summary {
             let costs = rows::costs(&buckets);

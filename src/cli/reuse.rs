@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 use super::client::{self, ClientArgs};
 use super::inputs::{self, LabelsArgs};
 use super::output;
-use crate::config::problem::{Problems, printable};
+use crate::config::problem::{Problem, Problems, printable};
 use crate::github::reuse::{self, Decision, Judgement, gather};
 use crate::github::text;
 use crate::plan_files;
@@ -40,8 +40,8 @@ enum What {
     /// Check the artifacts of the run that stands in
     ///
     /// DIR holds `results_bmk` and `eval_results_all` as that run kept them, and in `results` the single results that
-    /// both were made of. Everything that is wrong is said at once: rows that do not say what they are of, that are
-    /// there twice, that no single result gives, that the run did not plan, or that are missing.
+    /// both were made of. Everything that is wrong is said at once: a plan of no full sweep, and rows that do not say
+    /// what they are of, that are there twice, that no single result gives, that the run did not plan, or that are missing.
     Check(Check),
     /// Print the names of the artifacts that hold a plan's single results
     Bundles(Bundles),
@@ -178,8 +178,18 @@ fn summary(decision: &Decision) -> String {
 
 impl Check {
     fn run(&self) -> anyhow::Result<()> {
+        let index = plan_files::index(&self.plan).map_err(Problems::from)?;
         let plan = plan_files::envelopes(&self.plan).map_err(Problems::from)?;
-        let checked = reused::check(&self.dir, &plan, self.partial).map_err(Problems::from)?;
+        let mut checked = reused::check(&self.dir, &plan, self.partial).map_err(Problems::from)?;
+        // Labels are those of the merge; what the run itself was asked for stands in its plan.
+        if !index.narrowed.is_empty() {
+            let message = format!(
+                "the run planned with {}: it is no full sweep",
+                index.narrowed.join(" and ")
+            );
+            let problem = Problem::file(&self.plan.display().to_string(), message);
+            checked.problems.push(problem.hint("pin a run of a full sweep"));
+        }
         runner::summarize(&checked_summary(&checked))?;
         match output::wants_json(self.json) {
             true => output::json(&checked)?,

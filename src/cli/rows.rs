@@ -64,11 +64,11 @@ impl EmitArgs {
         }
     }
 
-    /// Writes the folder and the outputs, and prints the index.
+    /// Writes the folder and the outputs, and prints the index. `flags` say which flags that narrow a sweep are set.
     ///
     /// # Errors
     /// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
-    pub fn write(&self, buckets: &Buckets, json: bool) -> anyhow::Result<()> {
+    pub fn write(&self, buckets: &Buckets, json: bool, flags: &[(bool, &str)]) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
         let mut rest = buckets.clone();
         let canary = if self.canary {
@@ -76,7 +76,10 @@ impl EmitArgs {
         } else {
             None
         };
-        let index = plan_files::write(dir, &rest, canary)?;
+        let own = [(self.agentx_fast, "--agentx-fast")];
+        let set = flags.iter().chain(&own).filter(|(set, _)| *set);
+        let narrowed = set.map(|(_, flag)| (*flag).to_owned()).collect();
+        let index = plan_files::write(dir, &rest, canary, narrowed)?;
         if self.github_output {
             runner::append(RunnerFile::Output, &plan_files::outputs(&index))?;
         }

@@ -42,7 +42,7 @@ impl Left {
             throughput(IDS[1], 64, 'b'),
             envelope(IDS[2], 64),
         ];
-        left.put("plan.json", &json!(plan));
+        left.plan(&plan);
         left.put(
             "left/results/bundle_x_0/bmk_m1_00000000000a/agg_r.json",
             &aggregate(16, 'a'),
@@ -69,7 +69,7 @@ impl Left {
                     what,
                     "elsewhere",
                     "--plan",
-                    "plan.json",
+                    "plan",
                     "--strict",
                     "--out",
                     &out,
@@ -85,6 +85,21 @@ impl Left {
         write(self.0.path(), path, value.to_string());
     }
 
+    /// The plan's folder, with all jobs in two buckets.
+    fn plan(&self, plan: &[Value]) {
+        let evals = plan.iter().filter(|envelope| envelope["row"]["eval-only"] == true);
+        let evals: Vec<&Value> = evals.collect();
+        let rest: Vec<&Value> = plan.iter().filter(|envelope| !evals.contains(envelope)).collect();
+        self.put("plan/evals/0.json", &json!(evals));
+        self.put("plan/single_node_8k1k/0.json", &json!(rest));
+        let bucket = |jobs: usize| json!({ "jobs": jobs, "shards": [jobs] });
+        let buckets = json!({ "single_node_8k1k": bucket(rest.len()), "evals": bucket(evals.len()) });
+        let index = json!({
+            "jobs": plan.len(), "throughput-jobs": rest.len(), "eval-jobs": evals.len(), "buckets": buckets,
+        });
+        self.put("plan/index.json", &index);
+    }
+
     fn change(&self, path: &str, change: impl FnOnce(&mut Value)) {
         let text = std::fs::read(self.0.path().join(path)).expect("a file");
         let mut value = serde_json::from_slice(&text).expect("JSON");
@@ -97,7 +112,7 @@ impl Left {
     }
 
     fn check(&self, more: &[&str]) -> (Option<i32>, Value, String) {
-        let args = [&["reuse", "check", "left", "--plan", "plan.json"], more].concat();
+        let args = [&["reuse", "check", "left", "--plan", "plan"], more].concat();
         let output = run(self.0.path(), args);
         let printed = serde_json::from_str(&stdout(&output)).unwrap_or(Value::Null);
         (output.status.code(), printed, stderr(&output))
@@ -148,6 +163,39 @@ fn an_aggregate_that_differs_from_its_single_results_is_refused() {
         ],
     );
     left.is_refused(&["--partial"], &["4 problems"]);
+}
+
+#[test]
+fn a_run_that_left_out_a_part_of_its_sweep_is_refused() {
+    let left = Left::new();
+    left.change("plan/index.json", |index| {
+        index["narrowed"] = json!(["--trim-conc", "--agentx-fast"])
+    });
+    left.is_refused(
+        &[],
+        &["the run planned with --trim-conc and --agentx-fast: it is no full sweep"],
+    );
+    // That is what such a plan says.
+    let folder = tempfile::tempdir().expect("a folder");
+    let narrowed = |name: &str, flags: &[&str]| {
+        let dir = folder.path().join(name);
+        let dir = dir.to_str().expect("a path");
+        let args = [
+            "generate",
+            "test-config",
+            "--config-keys",
+            "smoke-local-mock",
+            "--emit",
+            dir,
+        ];
+        let output = run(crate::support::project(), [&args[..], flags].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let index = std::fs::read(folder.path().join(name).join("index.json")).expect("an index");
+        serde_json::from_slice::<Value>(&index).expect("JSON")["narrowed"].clone()
+    };
+    assert_eq!(narrowed("whole", &[]), Value::Null);
+    let all = ["--trim-conc", "--evals-only", "--agentx-fast"];
+    assert_eq!(narrowed("less", &all), json!(all));
 }
 
 #[test]
@@ -203,14 +251,11 @@ fn rows_that_do_not_say_what_they_are_of_are_refused() {
 #[test]
 fn what_the_run_did_not_plan_is_refused_and_what_is_missing_too() {
     let left = Left::new();
-    left.put(
-        "plan.json",
-        &json!([
-            throughput(IDS[0], 16, 'a'),
-            throughput(IDS[1], 64, 'd'),
-            envelope(IDS[2], 32)
-        ]),
-    );
+    left.plan(&[
+        throughput(IDS[0], 16, 'a'),
+        throughput(IDS[1], 64, 'd'),
+        envelope(IDS[2], 32),
+    ]);
     left.is_refused(
         &[],
         &[
