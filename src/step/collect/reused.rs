@@ -5,7 +5,7 @@
 //! a pull request's sweep and its merge.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -284,7 +284,7 @@ impl<'p, K: std::hash::Hash + Eq + Clone> Planned<'p, K> {
 }
 
 /// Holds what was published against what the single results give.
-fn compare(path: &PathBuf, published: &[Value], made: &[Value], partial: bool, problems: &mut Problems) {
+fn compare(path: &Path, published: &[Value], made: &[Value], partial: bool, problems: &mut Problems) {
     // A run that was cancelled may have bundled nothing.
     if partial && made.is_empty() {
         return;
