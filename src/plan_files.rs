@@ -35,6 +35,9 @@ pub struct Index {
     /// The job that runs before all others; it is in no bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Envelope>,
+    /// The flags that leave out a part of what a full sweep measures; such a sweep stands in for none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub narrowed: Vec<String>,
     /// Buckets by name; only those with jobs.
     pub buckets: IndexMap<String, BucketIndex>,
 }
@@ -67,11 +70,17 @@ impl Index {
     }
 }
 
-/// Writes a plan's folder. The folder must be missing or empty, so that no shard of another plan stays in it.
+/// Writes a plan's folder; `narrowed` are the flags that leave out a part of it. The folder must be missing or empty, so
+/// that no shard of another plan stays in it.
 ///
 /// # Errors
 /// A folder that holds something, files that cannot be written, and a plan over GitHub's limits.
-pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>) -> Result<Index, Problems> {
+pub fn write(
+    dir: &Path,
+    shards: &[Shard<'_>],
+    canary: Option<Envelope>,
+    narrowed: Vec<String>,
+) -> Result<Index, Problems> {
     let place = dir.display().to_string();
     std::fs::create_dir_all(dir).map_err(|error| unwritten(dir, &error))?;
     if std::fs::read_dir(dir)
@@ -86,6 +95,7 @@ pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>) -> Resu
         jobs: canary.iter().len(),
         throughput_jobs: canary.iter().len(),
         canary,
+        narrowed,
         ..Index::default()
     };
     let mut bytes = utf16_bytes(&canary_text(&index));

@@ -321,6 +321,12 @@ impl Repo {
         }
     }
 
+    /// The address of a remote; `None` where there is no such remote.
+    #[must_use]
+    pub fn remote(&self, name: &str) -> Option<String> {
+        self.repository.find_remote(name).ok()?.url().ok().map(str::to_owned)
+    }
+
     /// The name of the checked-out branch; `None` on a detached head.
     #[must_use]
     pub fn branch(&self) -> Option<String> {

@@ -14,6 +14,7 @@ mod emission;
 mod eval;
 mod fixture;
 mod fleet;
+mod github;
 mod hostile;
 mod job_env;
 mod launch;

@@ -1,12 +1,11 @@
 //! `sweepctl decide`: whether an event starts a sweep, of what and how.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 
+use super::inputs::LabelsArgs;
 use super::output;
-use crate::config::labels::{self, Labels};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::github::decide::{self, Decision};
@@ -15,9 +14,6 @@ use crate::github::facts::{self, Missing};
 use crate::github::text;
 use crate::repo::Repo;
 use crate::runner::{self, RunnerFile};
-
-/// The repository's own labels file.
-const LABELS: &str = "configs/labels.yaml";
 
 const AFTER_HELP: &str = "\
 The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. At a desk, save one of a webhook's recent
@@ -54,9 +50,8 @@ pub struct EventArgs {
     /// The ref that was pushed, in full, instead of the payload's (which is what GITHUB_REF says)
     #[arg(long, value_name = "REF")]
     r#ref: Option<String>,
-    /// The labels file [default: configs/labels.yaml, else the built-in one]
-    #[arg(long, value_name = "FILE")]
-    labels: Option<PathBuf>,
+    #[command(flatten)]
+    labels: LabelsArgs,
 }
 
 impl Decide {
@@ -84,7 +79,7 @@ impl EventArgs {
     /// # Errors
     /// An event or a labels file that cannot be read, and commits that are missing on GitHub Actions.
     pub fn decision(&self) -> Result<Result<Decision, Problem>, Problems> {
-        let (event, labels) = super::inputs::both(self.event(), self.labels())?;
+        let (event, labels) = super::inputs::both(self.event(), self.labels.load())?;
         let missing = if runner::on_actions() {
             Missing::Refuse
         } else {
@@ -122,18 +117,6 @@ impl EventArgs {
             push.r#ref.clone_from(asked);
         }
         Ok(event)
-    }
-
-    fn labels(&self) -> Result<Labels, Problems> {
-        let own = self
-            .labels
-            .clone()
-            .or_else(|| Path::new(LABELS).exists().then(|| PathBuf::from(LABELS)));
-        let source = match own {
-            Some(path) => Source::read(&path)?,
-            None => Source::new("<built-in>/labels.yaml".to_owned(), labels::BUILT_IN.to_owned()),
-        };
-        Labels::load(&Arc::new(source))
     }
 }
 

@@ -42,7 +42,7 @@ impl DispatchPlan {
     /// Wrong usage, and everything wrong with the inputs.
     pub fn run(&self) -> anyhow::Result<()> {
         match (&self.generate, &self.base_ref, &self.head_ref) {
-            (Some(command), ..) => self.generate(command),
+            (Some(command), ..) => parsed(command, &self.flags)?.run(),
             (None, Some(base), Some(head)) => {
                 let refs = [format!("--base-ref={base}"), format!("--head-ref={head}")];
                 PlanArgs::read(refs.into_iter().chain(self.flags.clone()))?.run()
@@ -53,29 +53,33 @@ impl DispatchPlan {
             )),
         }
     }
+}
 
-    fn generate(&self, command: &str) -> anyhow::Result<()> {
-        let Some(words) = shlex::split(command) else {
-            let message = format!("--generate `{command}` has a quote that is not closed");
-            return Err(usage(ErrorKind::ValueValidation, message));
-        };
-        let is_reserved = |word: &&String| {
-            let flag = word.split('=').next().unwrap_or_default();
-            // Clap takes the first letters of a flag for the flag only where it is told to, which it is not here.
-            RESERVED.contains(&flag)
-        };
-        if let Some(word) = words.iter().find(is_reserved) {
-            return Err(usage(
-                ErrorKind::ValueValidation,
-                format!("--generate may not hold `{word}`"),
-            ));
-        }
-        let args = ["generate".to_owned()]
-            .into_iter()
-            .chain(words)
-            .chain(self.flags.clone());
-        let generate = clap::Command::new("generate").subcommand_required(true);
-        let matches = Generate::augment_subcommands(generate).try_get_matches_from(args)?;
-        Generate::from_arg_matches(&matches)?.run()
+/// A form's command with flags, read as arguments of `sweepctl generate`.
+///
+/// # Errors
+/// Quotes that are not closed, flags that a form may not give, and wrong usage.
+pub(super) fn parsed(command: &str, flags: &[String]) -> anyhow::Result<Generate> {
+    let Some(words) = shlex::split(command) else {
+        let message = format!("--generate `{command}` has a quote that is not closed");
+        return Err(usage(ErrorKind::ValueValidation, message));
+    };
+    let is_reserved = |word: &&String| {
+        let flag = word.split('=').next().unwrap_or_default();
+        // Clap takes the first letters of a flag for the flag only where it is told to, which it is not here.
+        RESERVED.contains(&flag)
+    };
+    if let Some(word) = words.iter().find(is_reserved) {
+        return Err(usage(
+            ErrorKind::ValueValidation,
+            format!("--generate may not hold `{word}`"),
+        ));
     }
+    let args = ["generate".to_owned()]
+        .into_iter()
+        .chain(words)
+        .chain(flags.iter().cloned());
+    let generate = clap::Command::new("generate").subcommand_required(true);
+    let matches = Generate::augment_subcommands(generate).try_get_matches_from(args)?;
+    Ok(Generate::from_arg_matches(&matches)?)
 }

@@ -160,16 +160,21 @@ impl Common {
         expansion
     }
 
-    fn finish(&self, rows: Vec<Row>, configs: &Configs) -> anyhow::Result<()> {
-        let policy = self.inputs.policy.chosen(&configs.policies).map_err(Problems::from)?;
-        let rows = evals::apply(rows, policy, self.mode(), self.trim_conc);
+    /// The rows with their evals, as the flags ask.
+    fn evaluated(&self, rows: Vec<Row>, configs: &Configs) -> Result<Vec<Row>, Problems> {
+        let policy = self.inputs.policy.chosen(&configs.policies)?;
+        Ok(evals::apply(rows, policy, self.mode(), self.trim_conc))
+    }
+
+    fn print(&self, rows: &[Row]) -> anyhow::Result<()> {
         if output::wants_json(self.json) && !self.emit.emits() {
             return output::json(&rows);
         }
         let evals_only = matches!(self.mode(), EvalMode::EvalsOnly | EvalMode::AllEvals);
-        let buckets = bucket::of_rows(&rows, evals_only, &self.emit.overrides())?;
+        let buckets = bucket::of_rows(rows, evals_only, &self.emit.overrides())?;
         if self.emit.emits() {
-            return self.emit.write(&buckets, None, self.json);
+            let narrowing = [(self.trim_conc, "--trim-conc"), (evals_only, "--evals-only")];
+            return self.emit.write(&buckets, None, &narrowing, self.json);
         }
         output::text(&rows::buckets(&buckets))
     }
@@ -181,15 +186,28 @@ impl Generate {
     /// # Errors
     /// Wrong usage, and everything wrong with the inputs.
     pub fn run(self) -> anyhow::Result<()> {
+        let rows = self.rows()?;
         match self {
-            Self::FullSweep(sweep) => sweep.run(),
-            Self::TestConfig(test) => test.run(),
+            Self::FullSweep(FullSweep { common, .. }) | Self::TestConfig(TestConfig { common, .. }) => {
+                common.print(&rows)
+            }
+        }
+    }
+
+    /// Generates the rows.
+    ///
+    /// # Errors
+    /// As [`Generate::run`].
+    pub fn rows(&self) -> anyhow::Result<Vec<Row>> {
+        match self {
+            Self::FullSweep(sweep) => sweep.rows(),
+            Self::TestConfig(test) => test.rows(),
         }
     }
 }
 
 impl FullSweep {
-    fn run(&self) -> anyhow::Result<()> {
+    fn rows(&self) -> anyhow::Result<Vec<Row>> {
         if self.step_size <= 1 {
             return Err(usage(ErrorKind::ValueValidation, "--step-size must be greater than 1"));
         }
@@ -215,7 +233,7 @@ impl FullSweep {
         };
         let chosen = master.values().filter(|config| self.keeps(config));
         let rows = expansion.rows(chosen, runners)?;
-        self.common.finish(rows, &configs)
+        Ok(self.common.evaluated(rows, &configs)?)
     }
 
     fn keeps(&self, config: &Config) -> bool {
@@ -229,14 +247,14 @@ impl FullSweep {
 }
 
 impl TestConfig {
-    fn run(&self) -> anyhow::Result<()> {
+    fn rows(&self) -> anyhow::Result<Vec<Row>> {
         let inputs = self.common.inputs.files()?.load()?;
         let configs = matching(&inputs.master, &self.config_keys)?;
-        let rows = self.rows(&configs, &inputs.runners)?;
-        self.common.finish(named(rows, &self.exp_names)?, &inputs)
+        let rows = self.expanded(&configs, &inputs.runners)?;
+        Ok(self.common.evaluated(named(rows, &self.exp_names)?, &inputs)?)
     }
 
-    fn rows(&self, configs: &[&Config], runners: &Runners) -> Result<Vec<Row>, Problems> {
+    fn expanded(&self, configs: &[&Config], runners: &Runners) -> Result<Vec<Row>, Problems> {
         let mut expansion = self.common.expansion(true);
         if !self.conc.is_empty() {
             expansion.conc = Some(self.conc.iter().filter_map(|c| u64::try_from(*c).ok()).collect());

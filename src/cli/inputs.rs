@@ -1,10 +1,11 @@
 //! Which files a command reads.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
 
+use crate::config::labels::{self, Labels};
 use crate::config::master::{self, Master};
 use crate::config::policy::{self, EvalPolicies, EvalPolicy};
 use crate::config::problem::{Problem, Problems};
@@ -18,6 +19,8 @@ pub const CONFIGS: &str = "configs";
 const MASTER_END: &str = "-master.yaml";
 /// The repository's own policy file.
 const POLICY: &str = "configs/eval-policy.yaml";
+/// The repository's own labels file.
+const LABELS: &str = "configs/labels.yaml";
 
 /// Which eval policy is in force.
 #[derive(Debug, Clone, Args)]
@@ -56,6 +59,29 @@ impl PolicyArgs {
     /// A name that is none.
     pub fn chosen<'p>(&self, policies: &'p EvalPolicies) -> Result<&'p EvalPolicy, Problem> {
         policies.named(self.eval_policy.as_deref()).map(|(_, policy)| policy)
+    }
+}
+
+/// What labels mean.
+#[derive(Debug, Clone, Args)]
+pub struct LabelsArgs {
+    /// The labels file [default: configs/labels.yaml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    labels: Option<PathBuf>,
+}
+
+impl LabelsArgs {
+    /// Reads the labels file: the one named, the repository's own, or the built-in one.
+    ///
+    /// # Errors
+    /// Every problem of the file.
+    pub fn load(&self) -> Result<Labels, Problems> {
+        let own = || Path::new(LABELS).exists().then(|| PathBuf::from(LABELS));
+        let source = match self.labels.clone().or_else(own) {
+            Some(path) => Source::read(&path)?,
+            None => Source::new("<built-in>/labels.yaml", labels::BUILT_IN),
+        };
+        Labels::load(&Arc::new(source))
     }
 }
 

@@ -1,11 +1,15 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub mod annotate;
+pub mod baseline;
 pub mod changelog;
 pub mod check;
+pub mod client;
 pub mod collect;
+pub mod comment;
 pub mod compare;
 pub mod decide;
+pub mod dispatch;
 pub mod dispatch_plan;
 pub mod envelope;
 pub mod envelope_file;
@@ -14,6 +18,7 @@ pub mod eval_validate;
 pub mod explain;
 pub mod gate;
 pub mod generate;
+pub mod ingest;
 pub mod init;
 pub mod inputs;
 pub mod job;
@@ -23,11 +28,13 @@ pub mod output;
 pub mod plan;
 pub mod render;
 pub mod result;
+pub mod reuse;
 pub mod rows;
 pub mod run;
 pub mod schema;
 pub mod shard;
 pub mod simulate;
+pub mod stats;
 pub mod sweep;
 pub mod throughput;
 pub mod upload;
@@ -96,6 +103,18 @@ enum Command {
     Gate(gate::GateArgs),
     /// Fail unless everything that was planned ran
     Verdict(verdict::VerdictArgs),
+    /// Start a sweep of a pull request, or of a generator command, from the default branch
+    Dispatch(Box<dispatch::Dispatch>),
+    /// Say whether a push takes over a pull request's sweep
+    Reuse(reuse::ReuseArgs),
+    /// Write or change the one comment on a pull request that says how its sweep ended
+    Comment(comment::CommentArgs),
+    /// Say how long the jobs of a run waited and ran, and how many GPU hours they took
+    Stats(stats::Stats),
+    /// Tell another repository that results are there
+    Ingest(ingest::Ingest),
+    /// Find the run that new results are compared with
+    Baseline(baseline::BaselineArgs),
     /// Write the envelope of a job from standard input to a file for its steps
     Envelope(envelope::OpenEnvelope),
     /// Write the workflows from templates and configs
@@ -156,6 +175,12 @@ pub fn main() -> ExitCode {
         Command::Decide(decide) => decide.run(),
         Command::Gate(gate) => gate.run(),
         Command::Verdict(verdict) => verdict.run(),
+        Command::Dispatch(dispatch) => dispatch.run(),
+        Command::Reuse(reuse) => reuse.run(),
+        Command::Comment(comment) => comment.run(),
+        Command::Stats(stats) => stats.run(),
+        Command::Ingest(ingest) => ingest.run(),
+        Command::Baseline(baseline) => baseline.run(),
         Command::Envelope(envelope) => envelope.run(),
         Command::Render(render) => render.run(),
         Command::Workflow(workflow) => workflow.run(),

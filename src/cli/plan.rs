@@ -99,7 +99,9 @@ impl PlanArgs {
         }
         let buckets = bucket::of_plan(&plan, &self.emit.overrides())?;
         if self.emit.emits() {
-            return self.emit.write(&buckets, Some(&plan.changelog_metadata), self.json);
+            let narrowing = [(self.trim_conc, "--trim-conc"), (self.evals_only, "--evals-only")];
+            let changelog = Some(&plan.changelog_metadata);
+            return self.emit.write(&buckets, changelog, &narrowing, self.json);
         }
         if self.summary {
             let costs = rows::costs(&buckets);

@@ -68,12 +68,19 @@ impl EmitArgs {
         }
     }
 
-    /// Writes the folder and the outputs, and prints the index. `changelog` is what the plan came from, if from entries.
+    /// Writes the folder and the outputs, and prints the index. `changelog` is what the plan came from, if from entries;
+    /// `flags` say which flags that narrow a sweep are set.
     ///
     /// # Errors
     /// Workflow settings that cannot be read, a folder that is not empty, a plan over GitHub's limits, and files that
     /// cannot be written.
-    pub fn write(&self, buckets: &Buckets, changelog: Option<&ChangelogMetadata>, json: bool) -> anyhow::Result<()> {
+    pub fn write(
+        &self,
+        buckets: &Buckets,
+        changelog: Option<&ChangelogMetadata>,
+        flags: &[(bool, &str)],
+        json: bool,
+    ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
         let mut rest = buckets.clone();
         let canary = if self.canary {
@@ -81,9 +88,12 @@ impl EmitArgs {
         } else {
             None
         };
+        let own = [(self.agentx_fast, "--agentx-fast")];
+        let set = flags.iter().chain(&own).filter(|(set, _)| *set);
+        let narrowed = set.map(|(_, flag)| (*flag).to_owned()).collect();
         let settings = workflow_settings(Path::new("."))?;
         let shards = shard::cut(&rest, &settings.max_parallel).map_err(Problems::from)?;
-        let index = plan_files::write(dir, &shards, canary)?;
+        let index = plan_files::write(dir, &shards, canary, narrowed)?;
         if let Some(changelog) = changelog {
             plan_files::write_changelog(dir, changelog).map_err(Problems::from)?;
         }

@@ -206,7 +206,7 @@ fn emitted(
         let canary = sweep.canary.then(|| bucket::take_canary(&mut buckets)).flatten();
         let folder = scratch.join("plan");
         let shards = shard::cut(&buckets, max_parallel).map_err(Problems::from)?;
-        plan_files::write(&folder, &shards, canary)?;
+        plan_files::write(&folder, &shards, canary, Vec::new())?;
         Plan::read(folder)
     };
     Ok(plan())

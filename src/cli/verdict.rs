@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 
 use super::gate::NeedsArgs;
@@ -12,6 +13,7 @@ use crate::github::text;
 use crate::github::verdict::{self, Course, Planned, Verdict};
 use crate::plan_files;
 use crate::runner;
+use crate::step::results::file;
 
 const AFTER_HELP: &str = "\
 The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for every other. It is the one check to
@@ -34,6 +36,9 @@ pub struct VerdictArgs {
     /// The folder of the collectors' accounts
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    /// A file to write the verdict to, as JSON
+    #[arg(long, value_name = "FILE")]
+    out: Option<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -47,6 +52,10 @@ impl VerdictArgs {
     pub fn run(&self) -> anyhow::Result<()> {
         let verdict = self.verdict()?;
         runner::summarize(&markdown(&verdict))?;
+        if let Some(out) = &self.out {
+            let written = file::write_atomic(out, &serde_json::to_vec(&verdict)?);
+            written.with_context(|| format!("`{}` cannot be written", out.display()))?;
+        }
         match output::wants_json(self.json) {
             true => output::json(&verdict)?,
             false => output::text(&shown(&verdict))?,
@@ -59,6 +68,7 @@ impl VerdictArgs {
         let needs = self.needs.read()?;
         match verdict::course(&needs)? {
             Course::NoSweep(reason) => return Ok(verdict::no_sweep(&needs, &reason)),
+            Course::Reused(reason) => return Ok(verdict::reused(&needs, &reason)),
             Course::Ended(problem) => return Ok(verdict::ended(&needs, problem)),
             Course::Swept => {}
         }

@@ -235,7 +235,7 @@ fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<S
     if !restarts(pull, labels) {
         return Ok((None, no_restart(&pull.action)));
     }
-    let carried = Carried::of(pull, labels)?;
+    let carried = Carried::of(pull.number, &pull.labels, labels)?;
     Ok(match carried.primary {
         _ if pull.draft => (
             None,
@@ -288,21 +288,22 @@ fn is_marked(facts: &Facts, labels: &Labels) -> bool {
 }
 
 /// The labels of a pull request that mean something here.
-struct Carried<'l> {
-    primary: Option<(&'l str, Primary)>,
-    modifiers: Vec<(&'l str, Modifier)>,
+pub(super) struct Carried<'l> {
+    pub primary: Option<(&'l str, Primary)>,
+    pub modifiers: Vec<(&'l str, Modifier)>,
 }
 
 impl<'l> Carried<'l> {
-    fn of(pull: &PullRequest, labels: &'l Labels) -> Result<Self, Problem> {
-        let has = |known: &str| pull.labels.iter().any(|label| is_same(known, label));
+    /// # Errors
+    /// Two primary labels.
+    pub fn of(pull: u64, carried: &[String], labels: &'l Labels) -> Result<Self, Problem> {
+        let has = |known: &str| carried.iter().any(|label| is_same(known, label));
         let primary = labels.primary.iter().filter(|(name, _)| has(name));
         let primary: Vec<(&str, Primary)> = primary.map(|(name, how)| (name.as_str(), *how)).collect();
         if primary.len() > 1 {
             let names: Vec<&str> = primary.iter().map(|(name, _)| *name).collect();
             let message = format!(
-                "pull request {} carries {} primary labels: {}",
-                pull.number,
+                "pull request {pull} carries {} primary labels: {}",
                 names.len(),
                 listed(&names)
             );

@@ -9,6 +9,10 @@ use crate::matrix::bucket::Bucket;
 
 /// The job that decides.
 pub const DECIDE: &str = "decide";
+/// The job that looks for an earlier run whose results stand in.
+pub const REUSE: &str = "reuse";
+/// The job that takes those over.
+pub const REUSE_RESULTS: &str = "reuse-results";
 /// The job that plans.
 pub const SETUP: &str = "setup";
 /// The job that runs before all others.

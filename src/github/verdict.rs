@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::account::Accounts;
 use super::gate::{self, Collector};
-use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, SETUP};
+use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, REUSE, REUSE_RESULTS, SETUP};
 use super::text::{code, listed};
 use crate::account::State;
 use crate::config::problem::Problem;
@@ -63,6 +63,8 @@ pub struct Line {
 pub enum Course {
     /// The decision was not to sweep, for this reason.
     NoSweep(String),
+    /// An earlier run stood in, for this reason.
+    Reused(String),
     /// There is a plan.
     Swept,
     /// It ended before there was a plan.
@@ -95,6 +97,19 @@ pub fn course(needs: &Needs) -> Result<Course, Problem> {
             return Ok(Course::Ended(problem.hint(DROPPED)));
         }
     }
+    if let Some(reuse) = needs.0.get(REUSE).filter(|reuse| reuse.result.ran()) {
+        match (reuse.result, reuse.outputs.get("reuse").map(String::as_str)) {
+            (JobResult::Success, Some("true")) => {
+                return Ok(Course::Reused(reuse.outputs.get("reason").cloned().unwrap_or_default()));
+            }
+            (JobResult::Success, Some("false")) => {}
+            (JobResult::Success, _) => {
+                let problem = Problem::file("", "`reuse` did not say whether to sweep: it has no output `reuse`");
+                return Ok(Course::Ended(problem.hint(DROPPED)));
+            }
+            _ => return Ok(ended(REUSE, reuse, "nothing was swept, and nothing was taken over")),
+        }
+    }
     match setup.result {
         JobResult::Success => Ok(Course::Swept),
         _ => Ok(ended(SETUP, setup, "there is no plan, and nothing ran")),
@@ -120,11 +135,26 @@ pub fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
     )
 }
 
+/// The verdict on a run in which an earlier one stood in: green if its results were taken over.
+#[must_use]
+pub fn reused(needs: &Needs, reason: &str) -> Verdict {
+    let skipped = needs
+        .0
+        .get(REUSE_RESULTS)
+        .is_none_or(|need| need.result == JobResult::Skipped);
+    let mut problems = others(needs, &[]);
+    if skipped {
+        let message = format!("{} did not run: no results were taken over", code(REUSE_RESULTS));
+        problems.push(Problem::file("", message).hint("see its `if`, and whether the verdict waits for it"));
+    }
+    Verdict::new(format!("An earlier run was reused. {reason}"), Vec::new(), problems)
+}
+
 /// The verdict on a run that ended before there was a plan.
 #[must_use]
 pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
     let mut problems = vec![problem];
-    problems.extend(others(needs, &[DECIDE.to_owned(), SETUP.to_owned()]));
+    problems.extend(others(needs, &[DECIDE, REUSE, SETUP].map(str::to_owned)));
     Verdict::new(String::new(), Vec::new(), problems)
 }
 

@@ -150,6 +150,7 @@ const DECISION: &[&str] = &[
     "evals_only",
     "agentx_fast",
     "reusable",
+    "reuse_candidate",
     "checks",
 ];
 

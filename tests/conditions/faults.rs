@@ -114,6 +114,11 @@ impl Case {
                 continue;
             }
             let (jobs, result) = word.split_once('=').expect("JOB=RESULT");
+            if let Some((job, output)) = jobs.split_once('.') {
+                let output = (job.to_owned(), output.to_owned());
+                faults.outputs.insert(output, result.to_owned());
+                continue;
+            }
             let result: JobResult = serde_json::from_value(json!(result)).expect("a result");
             let buckets = |evals: bool| {
                 let all = Bucket::ALL.iter().filter(move |bucket| bucket.is_eval() == evals);

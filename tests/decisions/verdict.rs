@@ -220,6 +220,60 @@ fn a_run_that_was_not_to_sweep_is_green_with_the_reason() {
 }
 
 #[test]
+fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
+    let plan = Plan::new(&[]);
+    let reused = |reuse: &str, said: &str, results: &str| {
+        let mut needs = needs(&plan, &[("setup", "skipped")]);
+        needs["reuse"] = json!({ "result": reuse, "outputs": { "reuse": said, "reason": "Run 101 stands in." } });
+        needs["reuse-results"] = json!({ "result": results, "outputs": {} });
+        needs
+    };
+    // There is no plan of its own.
+    std::fs::rename(plan.folder.path().join("plan"), plan.folder.path().join("kept")).expect("the plan");
+    let said = judge(&plan, &reused("success", "true", "success"), &[]);
+    assert!(said.problems().is_empty());
+    assert_eq!(said.verdict["reason"], "An earlier run was reused. Run 101 stands in.");
+    for (result, words) in [
+        ("failure", "`reuse-results` failed"),
+        ("cancelled", "`reuse-results` was cancelled"),
+        ("skipped", "`reuse-results` did not run: no results were taken over"),
+    ] {
+        assert_eq!(judge(&plan, &reused("success", "true", result), &[]).only(), words);
+    }
+    let mut absent = reused("success", "true", "success");
+    absent.as_object_mut().expect("needs").remove("reuse-results");
+    assert!(
+        judge(&plan, &absent, &[])
+            .only()
+            .contains("`reuse-results` did not run")
+    );
+    // Authorized, and nothing can stand in: nothing was swept either.
+    for (result, word) in [("failure", "failed"), ("cancelled", "was cancelled")] {
+        let said = judge(&plan, &reused(result, "", "skipped"), &[]);
+        assert_eq!(
+            said.only(),
+            format!("`reuse` {word}: nothing was swept, and nothing was taken over")
+        );
+    }
+    assert!(
+        judge(&plan, &reused("success", "", "skipped"), &[])
+            .only()
+            .contains("no output `reuse`")
+    );
+    // Nobody asked for it, or the event is none that could: the plan counts.
+    let said = judge(&plan, &reused("success", "false", "skipped"), &[]);
+    assert!(said.only().starts_with("`setup` was skipped"), "{}", said.only());
+    std::fs::rename(plan.folder.path().join("kept"), plan.folder.path().join("plan")).expect("the plan");
+    for (result, word) in [("success", "false"), ("skipped", "")] {
+        let mut swept = green(&plan);
+        swept["canary"]["result"] = json!("skipped");
+        swept["reuse"] = json!({ "result": result, "outputs": { "reuse": word } });
+        swept["reuse-results"] = json!({ "result": "skipped", "outputs": {} });
+        assert!(judge(&plan, &swept, &[]).ok, "{word}");
+    }
+}
+
+#[test]
 fn a_failed_canary_is_said_to_have_stopped_the_fan_out() {
     let plan = Plan::new(&["--canary"]);
     for (result, word) in [("failure", "failed"), ("cancelled", "was cancelled")] {

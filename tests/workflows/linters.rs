@@ -72,8 +72,8 @@ fn github_refuses_what_is_wrong() {
         edit(&text, "needs.gate.outputs.run", "gate.outputs.run"),
         edit(
             &text,
-            "    needs: [decide, check-changelog]",
-            "    needs: [decide, check-change-log]",
+            "    needs: [decide, check-changelog, reuse]",
+            "    needs: [decide, check-change-log, reuse]",
         ),
         edit(&text, "    timeout-minutes:", "    timeout-minuets:"),
     ];

@@ -6,6 +6,7 @@ pub mod account;
 mod attempts;
 pub mod eval_row;
 pub mod evals;
+pub mod reused;
 pub mod summary;
 pub mod throughput;
 

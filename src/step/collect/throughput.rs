@@ -129,6 +129,33 @@ fn read(root: &Path, path: &Path) -> Result<Aggregate, Problem> {
     // Strictly JSON, for it is published as it is: a bare NaN would break every reader.
     let json: Box<RawValue> =
         serde_json::from_slice(&bytes).map_err(|error| failed(format!("{source} is no JSON: {error}")))?;
+    let mut aggregate = parse(json, &source)?;
+    aggregate.job = aggregate.job.or_else(|| job_in_path(root, path));
+    Ok(aggregate)
+}
+
+/// The rows of a file that [`collect`] gathered, and those that are none.
+///
+/// # Errors
+/// A file that cannot be read or is no list.
+pub fn published(path: &Path) -> Result<(Vec<Aggregate>, Vec<Problem>), Problem> {
+    let name = file::shown(path);
+    let failed = |reason: String| Problem::file(&name, reason).hint("see what the run's collector kept");
+    let bytes = file::read(path).map_err(|error| failed(format!("{name} cannot be read: {error}")))?;
+    let rows: Vec<Box<RawValue>> =
+        serde_json::from_slice(&bytes).map_err(|error| failed(format!("{name} is no list of results: {error}")))?;
+    let (mut aggregates, mut problems) = (Vec::new(), Vec::new());
+    for (index, json) in rows.into_iter().enumerate() {
+        match parse(json, &format!("{name}[{index}]")) {
+            Ok(aggregate) => aggregates.push(aggregate),
+            Err(problem) => problems.push(problem),
+        }
+    }
+    Ok((aggregates, problems))
+}
+
+fn parse(json: Box<RawValue>, source: &str) -> Result<Aggregate, Problem> {
+    let failed = |reason: String| Problem::file(source, reason).hint("see the result step of its job");
     let fields: Map<Fields> = serde_json::from_str(json.get())
         .map_err(|error| failed(format!("{source} is no throughput result: {error}")))?;
     let fields = fields.0.ok_or_else(|| failed(format!("{source} is no JSON object")))?;
@@ -138,15 +165,10 @@ fn read(root: &Path, path: &Path) -> Result<Aggregate, Problem> {
             fields.conc
         )));
     }
-    let job = fields
-        .job_id
-        .text()
-        .map(str::to_owned)
-        .or_else(|| job_in_path(root, path));
     Ok(Aggregate {
         json,
-        source,
-        job,
+        source: source.to_owned(),
+        job: fields.job_id.text().map(str::to_owned),
         fields,
     })
 }
@@ -212,6 +234,33 @@ impl Attempt for Aggregate {
 }
 
 impl Aggregate {
+    /// The recipe that was measured, and at which concurrency.
+    #[must_use]
+    pub fn measured(&self) -> (&str, u64) {
+        (self.fields.recipe_fingerprint.text().unwrap_or_default(), self.conc())
+    }
+
+    /// Where it lies, for people.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
+    }
+
+    /// The fields that say what was measured and that are missing.
+    #[must_use]
+    pub fn lacking(&self) -> Vec<&'static str> {
+        let f = &self.fields;
+        let texts = [
+            ("infmax_model_prefix", &f.infmax_model_prefix),
+            ("hw", &f.hw),
+            ("framework", &f.framework),
+            ("precision", &f.precision),
+            ("recipe_fingerprint", &f.recipe_fingerprint),
+        ];
+        let missing = texts.into_iter().filter(|(_, cell)| cell.text().is_none());
+        missing.map(|(name, _)| name).collect()
+    }
+
     fn conc(&self) -> u64 {
         self.fields.conc.integer().unwrap_or(0)
     }

@@ -8,7 +8,8 @@ use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
 use crate::workflow::tree::{File, Job, get, uses};
 
-/// Finds downloads by a name that no job before them uploads. Names with expressions are not known here.
+/// Finds downloads by a name that no job before them uploads. Names with expressions are not known here, nor is what
+/// another run left.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files
         .workflows()
@@ -34,6 +35,7 @@ fn follow<'f>(
         }
         for step in job.steps() {
             if let Some(name) = name_of(step, "actions/download-artifact")
+                && !of_another_run(step)
                 && !there.contains(name.text())
             {
                 let message = format!(
@@ -66,6 +68,10 @@ fn uploads<'f>(files: &'f Files<'_>, job: &Job<'f, '_>, depth: usize, names: &mu
     if let Some(callee) = files.callee(job).filter(|_| depth < MAX_LEVELS) {
         callee.jobs().for_each(|job| uploads(files, &job, depth + 1, names));
     }
+}
+
+fn of_another_run(step: &Node<'_>) -> bool {
+    get(step, "with").and_then(|with| get(with, "run-id")).is_some()
 }
 
 /// The name of what a step uploads or downloads, where it stands in the file.

@@ -45,9 +45,13 @@ fn jobs(file: &File<'_>, problems: &mut Problems) {
     }
 }
 
+/// The job that takes over an earlier run's results. It runs where the jobs do not whose artifacts it keeps by name.
+const STAND_IN: &str = "reuse-results";
+
 /// An upload in a run, told apart by its file and place.
 struct Upload<'n> {
     name: &'n str,
+    stands_in: bool,
     file: &'n str,
     span: Span,
 }
@@ -56,7 +60,7 @@ struct Upload<'n> {
 fn artifacts(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
     let mut uploads = Vec::new();
     collect(files, file, 0, &mut uploads);
-    let mut seen: HashMap<&str, &Upload<'_>> = HashMap::new();
+    let mut seen: HashMap<(&str, bool), &Upload<'_>> = HashMap::new();
     for upload in &uploads {
         let Some(at) = files.all().find(|f| f.source.name == upload.file) else {
             continue;
@@ -66,7 +70,7 @@ fn artifacts(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
             let hint = "1 to 256 characters, none of \" : < > | * ? \\ /";
             problems.push(at.problem(upload.span, message).hint(hint));
         }
-        if let Some(first) = seen.insert(upload.name, upload) {
+        if let Some(first) = seen.insert((upload.name, upload.stands_in), upload) {
             let message = format!(
                 "a run of {} uploads the artifact `{}` twice: also at {}:{}",
                 file.source.name, upload.name, first.file, first.span.line
@@ -93,6 +97,7 @@ fn collect<'f>(files: &'f Files<'_>, file: &'f File<'_>, depth: usize, uploads: 
                 };
                 uploads.push(Upload {
                     name: name.text(),
+                    stands_in: job.id.text() == STAND_IN,
                     file: &file.source.name,
                     span: name.span,
                 });

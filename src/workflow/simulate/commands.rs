@@ -86,6 +86,8 @@ impl Commands {
         let words: Vec<&str> = words[at + 1..].iter().map(String::as_str).collect();
         match words.as_slice() {
             ["decide", ..] => Ok(self.decision.clone()?.outputs()),
+            // GitHub is not asked: nothing stands in, unless an output of the job is given that says so.
+            ["reuse", flag, ..] if flag.starts_with("--") => Ok(vec![("reuse".to_owned(), false.to_string())]),
             ["plan" | "dispatch-plan", rest @ ..] if rest.contains(&"--emit") => {
                 Ok(plan_files::outputs(&self.plan()?.planned.index))
             }
@@ -127,6 +129,7 @@ impl Commands {
     fn judged(&self, needs: &Needs) -> Result<(), Problems> {
         let verdict = match verdict::course(needs)? {
             Course::NoSweep(reason) => verdict::no_sweep(needs, &reason),
+            Course::Reused(reason) => verdict::reused(needs, &reason),
             Course::Ended(problem) => verdict::ended(needs, problem),
             Course::Swept => verdict::with_plan(needs, &self.plan()?.planned, None),
         };

@@ -1,0 +1,68 @@
+//! The hour's requests: a repository's token has 1,000 of them, and the last of them are not for reading.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::http::HeaderMap;
+
+/// The longest wait for requests to be allowed again; a job that sleeps longer costs more than it is worth.
+pub const MAX_WAIT: Duration = Duration::from_secs(60);
+/// The share of the hour's requests that reads leave for writes: one in ten.
+const RESERVE: u64 = 10;
+
+/// What the last answer said of the hour's requests.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Budget {
+    limit: Option<u64>,
+    remaining: Option<u64>,
+    /// Seconds since 1970 at which they are counted anew.
+    reset: Option<u64>,
+}
+
+impl Budget {
+    /// Reads `x-ratelimit-limit`, `-remaining` and `-reset`.
+    #[must_use]
+    pub fn of(headers: &HeaderMap) -> Self {
+        let number = |name: &str| number(headers, name);
+        Self {
+            limit: number("x-ratelimit-limit"),
+            remaining: number("x-ratelimit-remaining"),
+            reset: number("x-ratelimit-reset"),
+        }
+    }
+
+    /// Whether only the reserve is left.
+    #[must_use]
+    pub fn is_low(&self) -> bool {
+        let reserve = self.limit.unwrap_or_default() / RESERVE;
+        self.remaining.is_some_and(|remaining| remaining < reserve) && !self.wait().is_zero()
+    }
+
+    /// Whether nothing is left.
+    #[must_use]
+    pub fn is_used_up(&self) -> bool {
+        self.remaining == Some(0)
+    }
+
+    /// How long until they are counted anew; nothing where that is not known, or was before now.
+    #[must_use]
+    pub fn wait(&self) -> Duration {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Duration::from_secs(self.reset.unwrap_or_default()).saturating_sub(now)
+    }
+
+    /// How many are left.
+    #[must_use]
+    pub fn remaining(&self) -> u64 {
+        self.remaining.unwrap_or_default()
+    }
+}
+
+/// The seconds that `retry-after` asks for.
+#[must_use]
+pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    number(headers, "retry-after").map(Duration::from_secs)
+}
+
+fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
+    headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}

@@ -1,0 +1,165 @@
+//! A sweep that somebody starts from the default branch: of a pull request's exact commit, or of a generator command.
+//!
+//! A fork's pull request runs the fork's workflow file. A dispatch runs the default branch's, and names a commit that
+//! somebody with write access has read: it cannot change under it.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use indexmap::IndexMap;
+use serde::Serialize;
+
+use super::client::answers::{Pull, Review, Run};
+use super::client::{Client, Error};
+use super::event::Hash;
+use super::text::{any_of, code};
+use crate::config::problem::{Problem, Problems};
+
+/// The workflow that is dispatched.
+pub const WORKFLOW: &str = "e2e-tests.yml";
+/// Whose approval counts: those who may write.
+const APPROVERS: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
+/// How often the run is looked for, a second apart: a dispatch does not say which run it starts.
+const LOOKS: u32 = 10;
+
+/// What is sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Request {
+    /// The branch whose workflow file runs.
+    pub r#ref: String,
+    /// The form's inputs; those that are not given are not sent.
+    pub inputs: IndexMap<&'static str, String>,
+}
+
+impl Request {
+    /// The same as a command of GitHub's own client.
+    #[must_use]
+    pub fn gh_command(&self, client: &Client) -> String {
+        let repository = client.repository().to_string();
+        let mut words = [
+            "gh",
+            "workflow",
+            "run",
+            WORKFLOW,
+            "--repo",
+            &repository,
+            "--ref",
+            &self.r#ref,
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        for (name, value) in &self.inputs {
+            words.extend(["-f".to_owned(), format!("{name}={value}")]);
+        }
+        let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| String::new(), |word| word.into_owned());
+        words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// What of a pull request is swept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Comparison {
+    /// Where it left the branch that it would be merged into.
+    pub base: Hash,
+    /// Its newest commit.
+    pub head: Hash,
+    /// Who approved that commit; `None` where the caller named it.
+    pub approved_by: Option<String>,
+}
+
+/// What a pull request's dispatch compares.
+///
+/// # Errors
+/// Requests that fail, and what [`approved`] refuses.
+pub fn comparison(client: &Client, number: u64, head: Option<&Hash>) -> Result<Comparison, Problems> {
+    let pull = client.pull(number)?;
+    let reviews = match head {
+        Some(_) => Vec::new(),
+        None => client.reviews(number)?.items,
+    };
+    let approved_by = approved(&pull, &reviews, head)?;
+    let base = client.merge_base(pull.base.sha.as_str(), pull.head.sha.as_str())?;
+    Ok(Comparison {
+        base: base.sha,
+        head: pull.head.sha,
+        approved_by,
+    })
+}
+
+/// Whether the newest commit of a pull request may be swept: somebody who may write has approved just that commit, which
+/// gives the name, or the caller has named it.
+///
+/// # Errors
+/// A pull request that is closed, another commit than the newest, and one that nobody approved.
+pub fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<Option<String>, Problem> {
+    let (number, newest) = (pull.number, &pull.head.sha);
+    if pull.state != "open" {
+        let message = format!("pull request {number} is {}", code(&pull.state));
+        return Err(Problem::file("", message).hint("dispatch a comparison of two commits with `gh workflow run`"));
+    }
+    if let Some(head) = head {
+        if head == newest {
+            return Ok(None);
+        }
+        let message = format!(
+            "the newest commit of pull request {number} is {}, not {}",
+            newest.as_str(),
+            head.as_str()
+        );
+        return Err(Problem::file("", message).hint("read what was pushed since, then name that commit"));
+    }
+    // What somebody said last counts, comments aside.
+    let mut last: IndexMap<&str, &Review> = IndexMap::new();
+    let counts =
+        |review: &&Review| APPROVERS.contains(&review.author_association.as_str()) && review.state != "COMMENTED";
+    for review in reviews.iter().filter(counts) {
+        if let Some(user) = &review.user {
+            last.insert(&user.login, review);
+        }
+    }
+    let of_newest = |review: &Review| review.state == "APPROVED" && review.commit_id.as_ref() == Some(newest);
+    let approver = last.iter().find(|(_, review)| of_newest(review));
+    approver.map(|(login, _)| Some((*login).to_owned())).ok_or_else(|| {
+        let message = format!(
+            "no {} has approved {}, the newest commit of pull request {number}",
+            any_of(&APPROVERS),
+            newest.as_str()
+        );
+        let older = last
+            .values()
+            .find(|review| review.state == "APPROVED")
+            .and_then(|review| review.commit_id.as_ref());
+        let older = older.map(|commit| format!("{} was approved, and commits came after it; ", commit.short()));
+        Problem::file("", message).hint(format!(
+            "{}read the commit and approve it, or name what you have read: --head {}",
+            older.unwrap_or_default(),
+            newest.as_str()
+        ))
+    })
+}
+
+/// Sends a request, once, and looks for the run that it starts; `None` where that has not shown up in time.
+///
+/// # Errors
+/// Requests that fail before and while it is sent. After that only the run's page is missing.
+pub fn send(client: &Client, request: &Request) -> Result<Option<Run>, Error> {
+    let runs = || client.runs(WORKFLOW, "workflow_dispatch", &request.r#ref, None);
+    let known: HashSet<u64> = runs()?.items.iter().map(|run| run.id).collect();
+    client.dispatch_workflow(WORKFLOW, request)?;
+    let name = request.inputs.get("test-name");
+    let is_it = |run: &Run| !known.contains(&run.id) && name.is_none_or(|name| run.display_title == *name);
+    for look in 0..LOOKS {
+        if look > 0 {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        match runs() {
+            Ok(listing) => {
+                if let Some(run) = listing.items.into_iter().find(is_it) {
+                    return Ok(Some(run));
+                }
+            }
+            Err(_) => return Ok(None),
+        }
+    }
+    Ok(None)
+}

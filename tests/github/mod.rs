@@ -1,0 +1,8 @@
+//! What is asked of GitHub: the real binary against a server on loopback that plays its API.
+
+mod asking;
+mod check;
+mod dispatch;
+mod reuse;
+mod server;
+mod telling;
