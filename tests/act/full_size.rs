@@ -27,6 +27,7 @@ fn fleet() -> (Repository, usize) {
             1800
         }
         None => {
+            eprintln!("*** the project's own fleet is swept instead ***");
             git(root, &["init", "-q"]);
             for name in ["amd-master.yaml", "nvidia-master.yaml", "runners.yaml"] {
                 let text = std::fs::read(project().join("configs").join(name)).expect("a config");
