@@ -65,6 +65,8 @@ Examples:
                                               the evals of some configs
   sweepctl explain 'gpt-oss-*'                why each row is evaluated or not
   sweepctl decide --event labeled.json        what a label would do, before anyone sets it
+  sweepctl workflow simulate --event labeled.json
+                                              which jobs that label would start, and why not the others
   sweepctl check                              everything wrong with this repository's inputs
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.

@@ -62,10 +62,7 @@ fn each_job_that_does_not_run_says_why() {
             .expect("the job")
     };
     let said = why(&["--result", "canary=failure"], "sweep-evals");
-    assert_eq!(
-        said,
-        "needs.gate.outputs.run == 'true', but needs.gate.outputs.run is 'false'"
-    );
+    assert_eq!(said, "needs.gate.outputs.run == 'true', but it is 'false'");
     let said = why(&["--result", "decide=failure"], "check-changelog");
     assert_eq!(said, "`decide` failed, and its condition has no status function");
     let said = why(&["--output", "setup.evals_shards=[]"], "sweep-evals");

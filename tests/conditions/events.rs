@@ -14,7 +14,7 @@ use sweepctl::workflow::simulate::{Faults, Simulation};
 
 use super::{PLANS, lines, parsed, rendered, sweep};
 use crate::decisions::{HISTORY, Row, table as decisions};
-use crate::support::{assert_none, misses};
+use crate::support::{assert_none, misses, misses_until};
 
 /// The table: which events start the workflow, and the words that each job asks for.
 struct Table {
@@ -102,10 +102,10 @@ fn wrong_fail_fast(played: &Simulation, wanted: bool) -> Vec<String> {
     found
 }
 
-/// What differs between workflows under labels and the table.
-pub fn missed(sources: &[Arc<Source>], labels: &Labels) -> Vec<String> {
+/// What differs between workflows under labels and the table; sought until some words are said.
+pub fn missed(sources: &[Arc<Source>], labels: &Labels, until: Option<&str>) -> Vec<String> {
     let (table, files, rows) = (table(), parsed(sources), decisions());
-    misses(&rows, |row| {
+    misses_until(&rows, until, |row| {
         let said = match play(row, &files, labels) {
             Ok(played) => table.differences(row, &played),
             Err(error) => vec![error],
@@ -175,7 +175,7 @@ fn jobs_run_as_the_table_of_events_says() {
     let rows = decisions();
     let starting = rows.iter().filter(|row| table().starts(row)).count();
     assert!(starting >= 80, "{starting} events start the workflow");
-    assert_none("events", rows.len(), &missed(&rendered(), &labels()));
+    assert_none("events", rows.len(), &missed(&rendered(), &labels(), None));
 }
 
 /// The group's expression says what `concurrency_group` says, so `decide` and the workflow cannot come apart.

@@ -125,6 +125,26 @@ pub fn misses<T: Sync>(cases: &[T], check: impl Fn(&T) -> Option<String> + Sync)
     found.into_iter().map(|(_, miss)| miss).collect()
 }
 
+/// The misses of cases in their order, until one says some words; without words all, on both cores.
+pub fn misses_until<T: Sync>(
+    cases: &[T],
+    words: Option<&str>,
+    check: impl Fn(&T) -> Option<String> + Sync,
+) -> Vec<String> {
+    let Some(words) = words else {
+        return misses(cases, check);
+    };
+    let mut found = Vec::new();
+    for miss in cases.iter().filter_map(check) {
+        let is_it = miss.contains(words);
+        found.push(miss);
+        if is_it {
+            break;
+        }
+    }
+    found
+}
+
 /// Fails with all misses, the first of them in full.
 pub fn assert_none(what: &str, cases: usize, misses: &[String]) {
     assert!(cases > 0, "{what}: no case was read");

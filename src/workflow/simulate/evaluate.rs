@@ -285,13 +285,16 @@ pub fn blame(expr: &SpannedExpr<'_>, scope: &Scope) -> String {
         return raw.to_owned();
     }
     let sides = [lhs, rhs].into_iter().filter(|side| !side.is_literal());
-    let found: Vec<String> = sides
+    let found: Vec<(&str, String)> = sides
         .filter_map(|side| Some((side.origin.raw, shown(&evaluate(side, scope).ok()?))))
-        .map(|(side, value)| format!("{side} is {value}"))
         .collect();
-    match found.is_empty() {
-        true => raw.to_owned(),
-        false => format!("{raw}, but {}", found.join(" and ")),
+    match found.as_slice() {
+        [] => raw.to_owned(),
+        [(_, value)] => format!("{raw}, but it is {value}"),
+        all => {
+            let all: Vec<String> = all.iter().map(|(side, value)| format!("{side} is {value}")).collect();
+            format!("{raw}, but {}", all.join(" and "))
+        }
     }
 }
 
