@@ -92,7 +92,7 @@ impl Left {
         let rest: Vec<&Value> = plan.iter().filter(|envelope| !evals.contains(envelope)).collect();
         self.put("plan/evals/0.json", &json!(evals));
         self.put("plan/single_node_8k1k/0.json", &json!(rest));
-        let bucket = |jobs: usize| json!({ "jobs": jobs, "shards": [jobs] });
+        let bucket = |jobs: usize| json!({ "jobs": jobs, "shards": [{ "jobs": jobs, "max-parallel": 1 }] });
         let buckets = json!({ "single_node_8k1k": bucket(rest.len()), "evals": bucket(evals.len()) });
         let index = json!({
             "jobs": plan.len(), "throughput-jobs": rest.len(), "eval-jobs": evals.len(), "buckets": buckets,

@@ -105,7 +105,7 @@ const MUTATIONS: &[Mutation] = &[
     (
         "a push waits for a check that it has not",
         SWEEP,
-        "needs.check-changelog.result != 'failure'",
+        "(needs.check-changelog.result == 'success' || needs.check-changelog.result == 'skipped')",
         "needs.check-changelog.result == 'success'",
         Faults,
         "setup does not run",

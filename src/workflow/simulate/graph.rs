@@ -1,5 +1,7 @@
 //! The graph of jobs: in which order they are asked, what each sees of those before it, and how it ends.
 
+use std::collections::HashSet;
+
 use indexmap::IndexMap;
 
 use super::asked::{State, condition, ended_as, head, in_order, worst};
@@ -121,13 +123,21 @@ impl<'a> Player<'a> {
     ) -> Result<Played, Problems> {
         let mut states: IndexMap<&str, State> = IndexMap::new();
         let mut reports: IndexMap<&str, JobReport> = IndexMap::new();
+        // Jobs that were passed over while the run was not cancelled: nobody waits for them.
+        let mut passed_over = HashSet::new();
         for job in in_order(file)? {
             let at = At {
                 path: format!("{prefix}{}", job.id.text()),
                 level,
-                phase: if level == 0 { self.phase(file, &job) } else { phase },
+                phase: match level {
+                    0 => self.phase(file, &job, &passed_over),
+                    _ => phase,
+                },
             };
             let ended = self.job(file, &job, scope, &states, &at)?;
+            if ended.result == JobResult::Skipped && at.phase != Phase::After {
+                passed_over.insert(job.id.text());
+            }
             let may_fail = job.get("continue-on-error").is_some_and(|node| node.text() == "true");
             let result = match ended.result {
                 JobResult::Failure if may_fail && ended.runs => JobResult::Success,
@@ -155,15 +165,16 @@ impl<'a> Player<'a> {
     }
 
     /// When a job of the workflow itself is asked.
-    fn phase(&self, file: &File<'_>, job: &Job<'_, '_>) -> Phase {
+    fn phase(&self, file: &File<'_>, job: &Job<'_, '_>, passed_over: &HashSet<&str>) -> Phase {
         let Some(cancelled) = &self.ask.faults.cancelled_in else {
             return Phase::Before;
         };
         let before = file.ancestors(cancelled);
+        let ended = |need: &&str| before.contains(need) || passed_over.contains(need);
         let id = job.id.text();
         if before.contains(id) {
             Phase::Before
-        } else if id == cancelled || job.needs().iter().all(|need| before.contains(need)) {
+        } else if id == cancelled || job.needs().iter().all(ended) {
             Phase::During
         } else {
             Phase::After
