@@ -186,7 +186,7 @@ impl Table {
         for job in &played.jobs {
             let Some(runs) = self.jobs.get(job.job.as_str()) else {
                 said.push(format!(
-                    "the table does not say when {} runs: add a line to faults.txt",
+                    "the table does not say when {} runs: add a line in tests/conditions",
                     job.job
                 ));
                 continue;
