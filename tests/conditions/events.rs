@@ -12,7 +12,7 @@ use sweepctl::repo::Repo;
 use sweepctl::workflow::check::Files;
 use sweepctl::workflow::simulate::{Faults, Simulation};
 
-use super::{PLANS, lines, parsed, rendered, sweep};
+use super::{PLANS, lines, parsed, rendered};
 use crate::decisions::{HISTORY, Row, table as decisions};
 use crate::support::{assert_none, misses, misses_until};
 
@@ -74,8 +74,9 @@ fn play(row: &Row, files: &Files<'_>, labels: &Labels) -> Result<Simulation, Str
         };
         PLANS.get(name).clone()
     };
-    sweep(
+    super::play(
         files,
+        "run-sweep",
         labels,
         (&payload.name, &payload.body),
         &facts,

@@ -1,4 +1,4 @@
-//! The table of faults: which jobs run when something goes wrong.
+//! The tables of faults: which jobs run when something goes wrong.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,11 +12,18 @@ use sweepctl::matrix::bucket::Bucket;
 use sweepctl::workflow::check::Files;
 use sweepctl::workflow::simulate::{Faults, Simulation};
 
-use super::{PLANS, lines, parsed, rendered, sweep};
+use super::{PLANS, lines, parsed, rendered};
 use crate::support::{assert_none, misses_until};
 
-/// One case of the table.
+/// The workflows that have a table, and its text.
+const TABLES: [(&str, &str); 2] = [
+    ("run-sweep", include_str!("faults.txt")),
+    ("e2e-tests", include_str!("faults-e2e.txt")),
+];
+
+/// One case of a table.
 struct Case {
+    workflow: &'static str,
     name: &'static str,
     event: &'static str,
     plan: &'static str,
@@ -24,16 +31,17 @@ struct Case {
     verdict: &'static str,
 }
 
-/// The table.
+/// A table.
 struct Table {
+    workflow: &'static str,
     cases: Vec<Case>,
     /// The cases in which each job starts.
     jobs: BTreeMap<&'static str, BTreeSet<&'static str>>,
 }
 
-fn table() -> Table {
+fn table((workflow, text): (&'static str, &'static str)) -> Table {
     let (mut cases, mut groups, mut jobs) = (Vec::new(), BTreeMap::new(), BTreeMap::new());
-    for (line, columns) in lines(include_str!("faults.txt")) {
+    for (line, columns) in lines(text) {
         let (kind, name) = columns[0]
             .split_once(' ')
             .unwrap_or_else(|| panic!("line {line}: what is it of?"));
@@ -48,6 +56,7 @@ fn table() -> Table {
         };
         match (kind, columns.as_slice()) {
             ("case", [_, event, plan, faults, verdict]) => cases.push(Case {
+                workflow,
                 name,
                 event,
                 plan,
@@ -72,11 +81,17 @@ fn table() -> Table {
             _ => panic!("line {line}: neither a case with five columns nor a group or job with two"),
         }
     }
-    Table { cases, jobs }
+    Table { workflow, cases, jobs }
 }
 
 impl Case {
     fn payload(&self) -> (&'static str, Json) {
+        if self.event == "dispatch" {
+            return (
+                "workflow_dispatch",
+                json!({ "inputs": { "base-ref": "main", "head-ref": "topic" }, "ref": "refs/heads/main" }),
+            );
+        }
         let home = json!({ "full_name": "acme/bench", "default_branch": "main" });
         if self.event == "push" {
             let hash = |digit: &str| digit.repeat(40);
@@ -142,21 +157,32 @@ impl Case {
             head: "b".repeat(40),
             ..Facts::default()
         };
-        sweep(files, labels, (name, &payload), &facts, plan, self.faults())
+        super::play(
+            files,
+            self.workflow,
+            labels,
+            (name, &payload),
+            &facts,
+            plan,
+            self.faults(),
+        )
     }
 }
 
-/// What differs between workflows and the table; sought until some words are said.
+/// What differs between workflows and their tables; sought until some words are said.
 pub fn missed(sources: &[Arc<Source>], until: Option<&str>) -> Vec<String> {
-    let (table, files) = (table(), parsed(sources));
+    let files = parsed(sources);
     let labels = Labels::load(&Arc::new(Source::new("labels.yaml", BUILT_IN))).expect("labels");
-    misses_until(&table.cases, until, |case| {
-        let said = match case.play(&files, &labels) {
-            Ok(played) => table.differences(case, &played),
-            Err(error) => vec![error],
-        };
-        (!said.is_empty()).then(|| format!("{}:\n  {}", case.name, said.join("\n  ")))
-    })
+    let differences = |table: Table| {
+        misses_until(&table.cases, until, |case| {
+            let said = match case.play(&files, &labels) {
+                Ok(played) => table.differences(case, &played),
+                Err(error) => vec![error],
+            };
+            (!said.is_empty()).then(|| format!("{} of {}:\n  {}", case.name, table.workflow, said.join("\n  ")))
+        })
+    };
+    TABLES.map(table).into_iter().flat_map(differences).collect()
 }
 
 impl Table {
@@ -165,7 +191,7 @@ impl Table {
         for job in &played.jobs {
             let Some(runs) = self.jobs.get(job.job.as_str()) else {
                 said.push(format!(
-                    "the table does not say when {} runs: add a line to faults.txt",
+                    "the table does not say when {} runs: add a line in tests/conditions",
                     job.job
                 ));
                 continue;
@@ -176,9 +202,7 @@ impl Table {
             }
         }
         for job in self.jobs.keys().filter(|job| played.job(job).is_none()) {
-            said.push(format!(
-                "the workflow has no job {job}: take its line out of faults.txt"
-            ));
+            said.push(format!("the workflow has no job {job}: take its line out"));
         }
         let verdict = played.job("verdict").map(|job| (job.result.as_str(), job.why.as_str()));
         if verdict.map(|(result, _)| result) != Some(case.verdict) {
@@ -189,7 +213,8 @@ impl Table {
 }
 
 #[test]
-fn jobs_run_as_the_table_of_faults_says() {
-    assert!(table().cases.len() >= 50, "{} cases", table().cases.len());
-    assert_none("faults", table().cases.len(), &missed(&rendered(), None));
+fn jobs_run_as_the_tables_of_faults_say() {
+    let cases: usize = TABLES.map(table).iter().map(|table| table.cases.len()).sum();
+    assert!(cases >= 70, "{cases} cases");
+    assert_none("faults", cases, &missed(&rendered(), None));
 }

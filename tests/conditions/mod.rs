@@ -121,9 +121,10 @@ pub fn parsed(sources: &[Arc<Source>]) -> Files<'_> {
     files
 }
 
-/// Simulates `run-sweep` in process.
-pub fn sweep(
+/// Simulates a workflow in process.
+pub fn play(
     files: &Files<'_>,
+    workflow: &str,
     labels: &Labels,
     (name, payload): (&str, &Json),
     facts: &Facts,
@@ -134,7 +135,7 @@ pub fn sweep(
         Event::parse(Some(name), &payload.to_string(), "event.json").and_then(|event| decide(&event, facts, labels));
     let how = decision.as_ref().map(|decision| decision.sweep).unwrap_or_default();
     let ask = Ask {
-        workflow: "run-sweep",
+        workflow,
         event: name,
         payload,
         commands: Commands {

@@ -12,7 +12,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
         for job in file.jobs() {
             let known = job.needs();
             for node in job.scalars() {
-                for asked in named(node).into_iter().filter(|asked| !known.contains(&asked.as_str())) {
+                for asked in named(node)
+                    .into_iter()
+                    .filter(|asked| !known.iter().any(|need| need.eq_ignore_ascii_case(asked)))
+                {
                     let message = format!(
                         "`{}` does not wait for `{asked}`, so `needs.{asked}` is empty",
                         job.id.text()
@@ -35,7 +38,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
     }
 }
 
-/// The jobs that the expressions of a text name. What is no expression is GitHub's to refuse.
+/// The jobs that the expressions of a text name, in lower case. What is no expression is GitHub's to refuse.
 fn named(node: &Node<'_>) -> Vec<String> {
     let text = node.text();
     let found = match text.contains("${{") {
