@@ -81,8 +81,8 @@ const MUTATIONS: &[Mutation] = &[
     (
         "success() in place of !cancelled()",
         SWEEP,
-        "${{ !cancelled() && needs.decide.outputs.run == 'true' && needs.check",
-        "${{ success() && needs.decide.outputs.run == 'true' && needs.check",
+        "${{ !cancelled() && needs.decide.outputs.run == 'true'\n      && (needs.check",
+        "${{ success() && needs.decide.outputs.run == 'true'\n      && (needs.check",
         Faults,
         "setup does not run",
     ),
