@@ -195,7 +195,6 @@ impl<'r> Act<'r> {
             .env("ACT_ACTIONS", here().join("actions"))
             .env("ACT_ARGUMENTS", json!(arguments).to_string())
             .env("ACT_ARTIFACTS", at.join("artifacts"))
-            .env("ACT_COMMENTS", at.join("comments"))
             .env("ACT_ENVELOPES", at.join("envelopes"))
             .env("ACT_LOGS", at.join("logs"))
             .env("ACT_ORIGIN", self.repository.root())
