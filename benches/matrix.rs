@@ -91,7 +91,7 @@ fn runners() -> Runners {
     Runners::load(&Arc::new(source)).expect("runners")
 }
 
-#[divan::bench(args = [1, 10, 100], sample_count = 10)]
+#[divan::bench(args = [1, 10, 50], sample_count = 10)]
 fn load(bencher: divan::Bencher<'_, '_>, times: usize) {
     bencher
         .with_inputs(|| sources(times))
@@ -103,7 +103,7 @@ fn loaded(times: usize) -> (Master, Runners, EvalPolicies) {
     (master, runners(), EvalPolicies::built_in().expect("policies"))
 }
 
-#[divan::bench(args = [1, 10, 100], sample_count = 10)]
+#[divan::bench(args = [1, 10, 50], sample_count = 10)]
 fn full_sweep(bencher: divan::Bencher<'_, '_>, times: usize) {
     let (master, runners, policies) = loaded(times);
     let (_, policy) = policies.named(None).expect("the active policy");

@@ -83,6 +83,9 @@ impl Repo {
                 .collect::<Vec<_>>()
         });
         let names: Vec<String> = names.collect();
+        if names.is_empty() {
+            return problem.hint("this repository has no commit yet: make one");
+        }
         let near = nearest(name, names.iter().map(String::as_str));
         problem.hint(format!("{near}; or fetch it with `git fetch origin {name}`"))
     }

@@ -9,6 +9,8 @@ use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
 use std::path::PathBuf;
 
+use crate::config::problem::printable;
+
 /// The outputs of one job, in UTF-16 bytes.
 pub const MAX_JOB_OUTPUT: usize = 1_048_576;
 /// The outputs of one run, in UTF-16 bytes.
@@ -70,7 +72,9 @@ pub fn annotation(level: Level, title: &str, message: &str, place: Option<&Locat
         Level::Notice => "notice",
     };
     let space = if properties.is_empty() { "" } else { " " };
-    format!("::{name}{space}{}::{}", properties.join(","), escape_data(message))
+    let message: Vec<String> = message.split('\n').map(printable).collect();
+    let message = escape_data(&message.join("\n"));
+    format!("::{name}{space}{}::{message}", properties.join(","))
 }
 
 fn escape_data(text: &str) -> String {
@@ -226,6 +230,10 @@ mod tests {
             "::error file=a%2Cb%3Ac.yaml,line=3,col=7::100%25%0A::add-mask::x"
         );
         assert_eq!(annotation(Level::Notice, "t", "m", None), "::notice title=t::m");
+        assert_eq!(
+            annotation(Level::Error, "", "a\u{1b}[31m\n##[b]", None),
+            "::error::a\\u{1b}[31m%0A# #[b]"
+        );
     }
 
     #[test]

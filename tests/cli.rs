@@ -42,6 +42,22 @@ fn exit_codes_are_0_1_and_2() {
 }
 
 #[test]
+fn a_quoted_argument_is_no_command_and_no_escape_sequence() {
+    let hostile = "test-config --conc \"1\n::warning::pwn\u{1b}[31m\"";
+    for args in [
+        &["dispatch-plan", &format!("--generate={hostile}")][..],
+        &["\n::add-mask::x"],
+        &["stats", "--repo", "a\n::error::x\u{1b}]0;own\u{7}"],
+    ] {
+        let output = run(project(), args);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(!said.lines().any(|line| line.trim_start().starts_with("::")), "{said}");
+        assert!(!said.contains('\u{1b}'), "{said}");
+    }
+}
+
+#[test]
 fn usage_is_checked_before_any_file_is_read() {
     let empty = tempfile::tempdir().expect("a folder");
     let usage = run(

@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Serialize;
 
 use super::{Told, annotate, output};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Problem, Problems, printable};
 use crate::runner;
 use crate::step::compare::{self, Comparison, Metrics, summary};
 
@@ -65,7 +65,8 @@ impl Compare {
     /// Compares.
     ///
     /// # Errors
-    /// A folder that cannot be searched, and with --max-regression every point that got worse than that.
+    /// A folder that cannot be searched, and with --max-regression every point that got worse than that, and results now
+    /// of which that cannot be said.
     pub fn run(&self) -> anyhow::Result<()> {
         let metrics = Metrics(self.metric.clone());
         let comparison = compare::compare(&self.baseline, &self.current, &metrics).map_err(Problems::from)?;
@@ -81,9 +82,12 @@ impl Compare {
             false => print(&comparison)?,
         }
         for sentence in &comparison.empty {
-            anstream::eprintln!("nothing to compare: {sentence}");
+            anstream::eprintln!("nothing to compare: {}", printable(sentence));
         }
         annotate::warn(&comparison.problems);
+        if self.max_regression.is_some() {
+            comparison.conclusive().map_err(Told)?;
+        }
         let worse = |told: String| {
             let hint = "see what the change did there, or raise --max-regression";
             Problem::file("", format!("worse than allowed: {told}")).hint(hint)
@@ -105,10 +109,7 @@ fn print(comparison: &Comparison) -> anyhow::Result<()> {
         ("only now", &comparison.only_current),
     ] {
         for measured in only {
-            output::text(&format!(
-                "{title}: {}\n",
-                crate::config::problem::printable(&measured.to_string())
-            ))?;
+            output::text(&format!("{title}: {}\n", printable(&measured.to_string())))?;
         }
     }
     output::text(&format!("{}\n", summary::counted(comparison)))

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand};
 
+use super::annotate;
 use super::envelope_file;
 use super::eval_validate::Validate;
 use super::inputs::PolicyArgs;
 use super::output;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problem;
 use crate::process::Cancellation;
 use crate::runner::{self, Level, RunnerFile};
 use crate::step::eval::context::{self, Context as Lengths};
@@ -245,9 +246,5 @@ fn conclude(report: Report, is_combined: bool) -> anyhow::Result<()> {
 }
 
 fn warn(problem: &Problem) {
-    if runner::on_actions() {
-        runner::annotate(Level::Warning, "eval context", &problem.message, None);
-    } else {
-        anstream::eprintln!("warning: {}", Problems::from(problem.clone()));
-    }
+    annotate::warn(std::slice::from_ref(problem));
 }

@@ -10,13 +10,13 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::inputs::PolicyArgs;
-use super::{envelope_file, job, output};
+use super::{annotate, envelope_file, job, output};
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
-use crate::runner::{self, Level, RunnerFile};
+use crate::runner::{self, RunnerFile};
 use crate::step::environment::Environment;
 use crate::step::launch::backend::{Intent, Prepared};
 use crate::step::launch::failure::EXIT_CODES;
@@ -226,9 +226,5 @@ fn announce(environment: &Environment) -> std::io::Result<()> {
 }
 
 fn warn(problem: &Problem) {
-    if runner::on_actions() {
-        runner::annotate(Level::Warning, "launch", &problem.message, None);
-    } else {
-        anstream::eprintln!("warning: {}", problem.message);
-    }
+    annotate::warn(std::slice::from_ref(problem));
 }

@@ -45,7 +45,8 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Problem, Problems, printable};
+use crate::process::harmless;
 use crate::runner::Level;
 use crate::step::launch::failure::Failure;
 
@@ -162,7 +163,7 @@ pub fn main() -> ExitCode {
         Err(error) => {
             // Help and version are no errors.
             let code = if error.use_stderr() { USAGE } else { DONE };
-            let _ = error.print();
+            print(&error);
             return ExitCode::from(code);
         }
     };
@@ -210,7 +211,7 @@ pub fn main() -> ExitCode {
 
 fn report(error: &anyhow::Error) -> u8 {
     if let Some(usage) = error.downcast_ref::<clap::Error>() {
-        let _ = usage.print();
+        print(usage);
         return USAGE;
     }
     if let Some(failure) = error.downcast_ref::<Failure>() {
@@ -227,6 +228,18 @@ fn report(error: &anyhow::Error) -> u8 {
         anstream::eprintln!("{}", Problem::file("", format!("{error:#}")));
     }
     REFUSED
+}
+
+/// Prints help, or an error of usage. Those quote arguments, and one with control characters must neither reach a terminal
+/// as it is nor start a line that the runner takes for a command.
+fn print(error: &clap::Error) {
+    if !std::env::args().any(|argument| argument.chars().any(char::is_control)) {
+        let _ = error.print();
+        return;
+    }
+    for line in error.render().to_string().lines() {
+        anstream::eprintln!("{}", printable(&harmless(line)));
+    }
 }
 
 /// Problems that the step summary holds already.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::output;
+use super::render::workflow_settings;
 use super::simulate::Simulate;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
@@ -29,6 +30,9 @@ was uploaded before; a verdict always runs and judges every job; a node is swept
 whatever happened and before the gate, and it is released; a group that cancels is not everyone's; no expression in a \
 script; actions pinned by commit; a time limit on every job; no credentials left by a checkout; matrices and files \
 within GitHub's limits.
+
+Of a folder, files that `unmanaged` in configs/workflows.yaml names are read for their calls and not checked; name one to \
+check it.
 
 Examples:
   sweepctl workflow check                                    .github/workflows and .github/actions
@@ -76,7 +80,9 @@ impl Check {
         let mut beside = Vec::new();
         for path in &self.paths {
             let found = if path.is_dir() {
-                in_folder(path)
+                let (unmanaged, found) = in_folder(path).into_iter().partition(|file| is_unmanaged(path, file));
+                beside.extend::<Vec<PathBuf>>(unmanaged);
+                found
             } else {
                 vec![path.clone()]
             };
@@ -142,6 +148,16 @@ pub(super) fn in_folder(folder: &Path) -> Vec<PathBuf> {
     actions.sort();
     files.extend(actions);
     files
+}
+
+/// Whether the settings say that a workflow below a root is not this tool's.
+fn is_unmanaged(root: &Path, file: &Path) -> bool {
+    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    let of_workflows = file
+        .parent()
+        .is_some_and(|folder| folder.ends_with(".github/workflows"));
+    // Settings that do not load are what `check` is for.
+    of_workflows && workflow_settings(root).is_ok_and(|settings| settings.unmanaged.iter().any(|own| own == name))
 }
 
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {

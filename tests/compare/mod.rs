@@ -379,6 +379,28 @@ fn a_side_without_results_is_no_failure() {
 }
 
 #[test]
+fn a_limit_needs_results_to_hold_against() {
+    let limited = |after: &str, args: &[&str]| {
+        let sides = Sides::new();
+        sides.throughput("before", &json!([row(1, 2.0), row(2, 2.0)]));
+        write(sides.path().join("after/agg_bmk.json"), after);
+        sides.compare(&[&["--max-regression", "5"], args].concat())
+    };
+    let good = json!([row(1, 2.0)]).to_string();
+    assert_eq!(limited(&good, &[]).0, 0);
+    let unreadable = json!([row(1, 2.0), row(2, -1.0)]).to_string();
+    for (after, args, reason) in [
+        ("[]", &[][..], "nothing shows that nothing got worse"),
+        ("[{\"conc\":", &[], "is cut off in line 1"),
+        (&unreadable, &[], "`tput_per_gpu` is -1"),
+        (&good, &["--metric", "absent"], "no metric is in both results"),
+    ] {
+        let (code, _, stderr) = limited(after, args);
+        assert!(code == 1 && stderr.contains(reason), "{after}: {code}, {stderr}");
+    }
+}
+
+#[test]
 fn a_file_that_is_named_must_be_a_collection() {
     let sides = Sides::new();
     write(sides.path().join("one.json"), row(1, 1.0).to_string());

@@ -288,6 +288,15 @@ fn another_repository_is_told_once() {
     github.on(what, Reply::message(503, "busy"));
     let output = tell(&[]);
     assert_eq!((output.status.code(), github.requests().len()), (Some(1), 3));
+    // Something that answers everything is not GitHub.
+    github.on(what, Reply::text(200, "<html>"));
+    let output = tell(&[]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("the status is 200, where 204"),
+        "{}",
+        stderr(&output)
+    );
     github.on(what, Reply::message(404, "Not Found"));
     let said = stderr(&tell(&[]));
     assert!(said.contains("`contents: write`"), "{said}");

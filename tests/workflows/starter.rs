@@ -96,6 +96,24 @@ fn the_starter_checks_renders_and_plans() {
     assert_eq!((rows, plan["evals"].as_array().expect("rows").len()), (2, 1), "{plan}");
 }
 
+/// What is not this tool's is not held to its rules, unless it is asked for by name.
+#[test]
+fn a_workflow_of_ones_own_may_stay_as_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    let own = ".github/workflows/mine.yml";
+    let text = "on: push\njobs:\n  a:\n    runs-on: x\n    steps:\n    - uses: actions/checkout@v4\n";
+    write(root, own, text);
+    assert!(run(root, ["init", "."]).status.success());
+    for command in [&["render", "--check"][..], &["workflow", "check"]] {
+        let output = run(root, command);
+        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    }
+    let named = run(root, ["workflow", "check", own]);
+    assert_eq!(named.status.code(), Some(1));
+    assert!(stderr(&named).contains("mine.yml"), "{}", stderr(&named));
+}
+
 #[test]
 fn nothing_is_overwritten() {
     let folder = tempfile::tempdir().expect("a folder");

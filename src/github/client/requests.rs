@@ -166,9 +166,7 @@ impl Client {
     /// As every request; it is not repeated.
     pub fn dispatch_event(&self, repository: &Slug, event: &impl Serialize) -> Result<(), Error> {
         let path = format!("/repos/{repository}/dispatches");
-        self.transport
-            .write(Write::Post, &path, event, "contents: write")
-            .map(drop)
+        self.transport.send(&path, event, "contents: write")
     }
 
     /// Writes a comment on a pull request.

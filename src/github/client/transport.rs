@@ -135,6 +135,26 @@ impl Transport {
     /// # Errors
     /// Everything but a whole answer with a good status.
     pub fn write(&self, how: Write, path: &str, body: &impl Serialize, permission: &str) -> Result<Bytes, Error> {
+        self.written(how, path, body, permission).map(|answer| answer.body)
+    }
+
+    /// Sends what is answered with no content. Once, as [`Self::write`].
+    ///
+    /// # Errors
+    /// Everything but that answer.
+    pub fn send(&self, path: &str, body: &impl Serialize, permission: &str) -> Result<(), Error> {
+        /// No content.
+        const DONE: u16 = 204;
+        match self.written(Write::Post, path, body, permission)?.status {
+            DONE => Ok(()),
+            status => Err(Error::Answer {
+                request: format!("POST {path}"),
+                reason: format!("the status is {status}, where {DONE} says that it was done"),
+            }),
+        }
+    }
+
+    fn written(&self, how: Write, path: &str, body: &impl Serialize, permission: &str) -> Result<Answer, Error> {
         let request = format!("{} {path}", how.name());
         self.runtime.block_on(async {
             let sent = async {
@@ -145,7 +165,7 @@ impl Transport {
             };
             let answer = self.whole(sent, &request, true).await?;
             self.judge(&answer, &request, permission)?;
-            Ok(answer.body)
+            Ok(answer)
         })
     }
 

@@ -16,7 +16,7 @@ use serde::Serialize;
 pub use change::{Metric, Performance, Score};
 use point::Point;
 
-use crate::config::problem::Problem;
+use crate::config::problem::{Problem, Problems};
 use crate::step::results::file;
 
 /// Which metrics of throughput results are compared; none named is the usual ones: `tput_per_gpu`, and the median and
@@ -45,6 +45,26 @@ pub struct Comparison {
     /// Which sides hold no result at all, as sentences.
     #[serde(skip)]
     pub empty: Vec<String>,
+}
+
+impl Comparison {
+    /// Whether the later results can show that nothing got worse.
+    ///
+    /// # Errors
+    /// No later results, and everything that could not be compared.
+    pub fn conclusive(&self) -> Result<(), Problems> {
+        let mut problems = Problems(self.problems.clone());
+        let nothing = self.points.is_empty() && self.scores.is_empty() && self.only_current.is_empty();
+        if nothing && problems.0.is_empty() {
+            let message = format!(
+                "there is no result in {}: nothing shows that nothing got worse",
+                self.current
+            );
+            let hint = "name the folder that `sweepctl collect` wrote to, or see why nothing was collected";
+            problems.push(Problem::file(&self.current, message).hint(hint));
+        }
+        problems.into_result()
+    }
 }
 
 /// Something measured: a point, or a task at a point.
