@@ -149,7 +149,11 @@ impl Simulate {
     /// The plan. Why the event's own cannot be made is what its job says; one that was asked for must be there.
     fn plan(&self, decision: Option<&Decision>, scratch: &Path) -> anyhow::Result<Result<Plan, Problems>> {
         if let Some(folder) = &self.plan {
-            return Ok(Ok(Plan::read(folder.clone())?));
+            let plan = Plan::read(folder.clone())?;
+            for note in decision.into_iter().flat_map(|decision| differences(&plan, decision)) {
+                anstream::eprintln!("note: {note}");
+            }
+            return Ok(Ok(plan));
         }
         let refs = match (&self.base_ref, &self.head_ref, decision) {
             _ if self.latest => vec!["--latest".to_owned()],
@@ -174,6 +178,25 @@ impl Simulate {
 
 fn compared(base: &str, head: &str) -> Vec<String> {
     vec![format!("--base-ref={base}"), format!("--head-ref={head}")]
+}
+
+/// In which flags a plan that was given is not the one that the event asks for.
+fn differences(plan: &Plan, decision: &Decision) -> Vec<String> {
+    let sweep = &decision.sweep;
+    let flags = [
+        (sweep.trim, "--trim-conc"),
+        (sweep.evals_only, "--evals-only"),
+        (sweep.agentx_fast, "--agentx-fast"),
+    ];
+    let made_with = |flag: &str| plan.planned.index.narrowed.iter().any(|narrowed| narrowed == flag);
+    flags
+        .iter()
+        .filter(|(asked, flag)| decision.run && *asked != made_with(flag))
+        .map(|(asked, flag)| match asked {
+            true => format!("the event asks for `{flag}`, and the plan was made without it"),
+            false => format!("the plan was made with `{flag}`, which the event does not ask for"),
+        })
+        .collect()
 }
 
 /// Plans as the workflow's step does, into a folder.

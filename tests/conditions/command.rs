@@ -50,6 +50,18 @@ fn called_workflows_are_entered_with_their_inputs() {
     }
 }
 
+/// The event asks for evals alone.
+#[test]
+fn a_plan_that_the_event_does_not_ask_for_is_told() {
+    let said = |plan: &str| {
+        let plan = PLANS.path(plan);
+        stderr(&run(project(), args(plan.to_str().expect("a path"), &[])))
+    };
+    let note = "the event asks for `--evals-only`, and the plan was made without it";
+    assert!(said("full canary").contains(note));
+    assert!(!said("evals").contains("the plan was made"));
+}
+
 #[test]
 fn each_job_that_does_not_run_says_why() {
     let why = |more: &[&str], id: &str| {
@@ -125,7 +137,7 @@ fn the_plan_is_the_events_own() {
 fn wrong_questions_are_refused() {
     let plan = PLANS.path("full");
     let plan = plan.to_str().expect("a path");
-    let cases: [(&[&str], i32, &[&str]); 6] = [
+    let cases: [(&[&str], i32, &[&str]); 7] = [
         (
             &["--workflow", "run-swep"],
             1,
@@ -143,6 +155,11 @@ fn wrong_questions_are_refused() {
             &["success, failure, cancelled or skipped"],
         ),
         (&["--output", "gate=false"], 2, &["JOB.NAME=VALUE"]),
+        (
+            &["--output", "decide.evalsonly=true"],
+            1,
+            &["`decide` has no output `evalsonly`", "`evals_only`"],
+        ),
         (&["--root", "tests/fixtures/events"], 1, &["holds no workflow"]),
     ];
     for (more, code, said) in cases {

@@ -58,8 +58,17 @@ impl Settings {
     }
 }
 
-/// A token travels encrypted, or not beyond this machine.
+/// A token travels encrypted, or not beyond this machine; and no password stands where errors show it.
 fn check_address(api: &str) -> Result<(), Problem> {
+    let authority = api.split_once("://").map_or(api, |(_, rest)| rest);
+    if authority
+        .split(['/', '?', '#'])
+        .next()
+        .is_some_and(|authority| authority.contains('@'))
+    {
+        let problem = Problem::file("", "GITHUB_API_URL holds a user or a password");
+        return Err(problem.hint("take it out, and set GH_TOKEN"));
+    }
     let rest = api.strip_prefix("http://").unwrap_or_default();
     let host = rest.split('/').next().unwrap_or_default();
     let host = host.rsplit_once(':').map_or(host, |(host, _)| host);
@@ -125,8 +134,12 @@ mod tests {
             "ftp://x",
             "api.github.com",
             "http://localhost@example.com",
+            "http://127.0.0.1:80@example.com",
+            "https://user:hunter2@api.github.com",
+            "http://user:hunter2@127.0.0.1:8080",
         ] {
-            assert!(check_address(wrong).is_err(), "{wrong}");
+            let problem = check_address(wrong).expect_err(wrong);
+            assert!(!problem.to_string().contains("hunter2"), "{problem}");
         }
     }
 }

@@ -76,9 +76,9 @@ impl<'a> Player<'a> {
         Self { files, ask }
     }
 
-    /// Whether every fault is one of a job that is there.
+    /// Whether every fault is one of a job that is there, and every output one that its job has.
     pub(super) fn check(&self, file: &File<'_>) -> Result<(), Problems> {
-        let mut known = Vec::new();
+        let mut known = IndexMap::new();
         self.paths(file, "", 0, &mut known);
         let faults = &self.ask.faults;
         let cancelled = faults.cancelled_in.iter().filter(|job| !job.contains('/'));
@@ -86,10 +86,17 @@ impl<'a> Player<'a> {
         let named = faults.results.keys().chain(faults.outputs.keys().map(|(job, _)| job));
         let mut problems = Problems::default();
         for job in named.chain(cancelled) {
-            if !known.contains(job) {
+            if !known.contains_key(job) {
                 let problem = Problem::file(&file.source.name, format!("{} has no job `{job}`", file.file_name()));
-                problems.push(problem.hint(nearest(job, known.iter().map(String::as_str))));
+                problems.push(problem.hint(nearest(job, known.keys().map(String::as_str))));
             }
+        }
+        for (job, output) in faults.outputs.keys() {
+            let Some(outputs) = known.get(job).filter(|outputs| !outputs.contains(output)) else {
+                continue;
+            };
+            let problem = Problem::file(&file.source.name, format!("`{job}` has no output `{output}`"));
+            problems.push(problem.hint(nearest(output, outputs.iter().map(String::as_str))));
         }
         for job in nested {
             let problem = Problem::file(&file.source.name, format!("`{job}` is a job of a called workflow"));
@@ -98,13 +105,16 @@ impl<'a> Player<'a> {
         problems.into_result()
     }
 
-    fn paths(&self, file: &File<'_>, prefix: &str, level: usize, known: &mut Vec<String>) {
+    /// Every job's path, with the names of its outputs.
+    fn paths(&self, file: &File<'_>, prefix: &str, level: usize, known: &mut IndexMap<String, Vec<String>>) {
         for job in file.jobs() {
             let path = format!("{prefix}{}", job.id.text());
+            let mut outputs = job.get("outputs").map_or(&[][..], pairs).to_vec();
             if let Some(callee) = self.files.callee(&job).filter(|_| level < MAX_LEVELS) {
                 self.paths(callee, &format!("{path}/"), level + 1, known);
+                outputs.extend_from_slice(callee.declared("outputs"));
             }
-            known.push(path);
+            known.insert(path, outputs.iter().map(|(name, _)| name.text().to_owned()).collect());
         }
     }
 
