@@ -36,6 +36,13 @@ fn with_outputs(folder: &Path, args: &[&str]) -> BTreeMap<String, String> {
     outputs
 }
 
+/// The outputs of one shard.
+fn shard(folder: &Path, plan: &str, bucket: &str, number: u64) -> BTreeMap<String, String> {
+    let number = number.to_string();
+    let args = ["shard", "--plan", plan, "--bucket", bucket, "--index", &number];
+    with_outputs(folder, &[&args[..], &["--github-output"]].concat())
+}
+
 /// Every envelope that the outputs lead to, by bucket, fetched as a workflow does it.
 fn fetched(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>) -> BTreeMap<String, Vec<Value>> {
     let mut all = BTreeMap::new();
@@ -46,17 +53,9 @@ fn fetched(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>) -> BTr
         let numbers: Vec<u64> = serde_json::from_str(shards).expect("a list of numbers");
         let mut jobs = Vec::new();
         for number in numbers {
-            let args = [
-                "shard",
-                "--plan",
-                plan,
-                "--bucket",
-                bucket,
-                "--index",
-                &number.to_string(),
-                "--github-output",
-            ];
-            let text = with_outputs(folder, &args).remove("envelopes").expect("an output");
+            let text = shard(folder, plan, bucket, number)
+                .remove("envelopes")
+                .expect("an output");
             assert!(text.encode_utf16().count() * 2 <= MAX_BYTES, "{bucket} {number}");
             let shard: Vec<Value> = serde_json::from_str(&text).expect("a list");
             assert!(
@@ -368,19 +367,8 @@ type Labels = (BTreeMap<String, u64>, u64);
 /// What each shard of a bucket takes, by number.
 fn labels(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>, bucket: &str) -> Vec<Labels> {
     let numbers: Vec<u64> = serde_json::from_str(&outputs[&format!("{bucket}_shards")]).expect("numbers");
-    let shard = |number: &u64| {
-        let number = number.to_string();
-        let args = [
-            "shard",
-            "--plan",
-            plan,
-            "--bucket",
-            bucket,
-            "--index",
-            &number,
-            "--github-output",
-        ];
-        let outputs = with_outputs(folder, &args);
+    let of_shard = |number: &u64| {
+        let outputs = shard(folder, plan, bucket, *number);
         let jobs: Vec<Value> = serde_json::from_str(&outputs["envelopes"]).expect("a list");
         let mut labels = BTreeMap::new();
         for job in jobs {
@@ -388,7 +376,7 @@ fn labels(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>, bucket:
         }
         (labels, outputs["max_parallel"].parse().expect("a number"))
     };
-    numbers.iter().map(shard).collect()
+    numbers.iter().map(of_shard).collect()
 }
 
 /// A fleet of so many labels, each with a config of so many points at 1k1k.

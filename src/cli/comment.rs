@@ -114,7 +114,7 @@ fn body(verdict: &Verdict, commit: &str, url: &str) -> String {
         let rows: Vec<Vec<String>> = verdict.buckets.iter().map(row).collect();
         text.push_str(&format!(
             "\n{}",
-            table(&["Bucket", "Planned", "Done", "Failed", "Missing"], &rows)
+            markdown::table_of_markup(&["Bucket", "Planned", "Done", "Failed", "Missing"], &rows)
         ));
     }
     if !verdict.problems.is_empty() {
@@ -124,7 +124,7 @@ fn body(verdict: &Verdict, commit: &str, url: &str) -> String {
             .take(SHOWN)
             .map(|problem| vec![inert(problem)])
             .collect();
-        text.push_str(&format!("\n{}", table(&["What is wrong"], &rows)));
+        text.push_str(&format!("\n{}", markdown::table_of_markup(&["What is wrong"], &rows)));
         let more = verdict.problems.len().saturating_sub(SHOWN);
         if more > 0 {
             text.push_str(&format!("\nAnd {more} more.\n"));
@@ -132,15 +132,6 @@ fn body(verdict: &Verdict, commit: &str, url: &str) -> String {
     }
     text.push_str(&format!("\n[Jobs, results and reasons]({url})\n"));
     text
-}
-
-/// A table of cells that are inert already.
-fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let line = |cells: &[String]| format!("| {} |\n", cells.join(" | "));
-    let head: Vec<String> = head.iter().map(|name| (*name).to_owned()).collect();
-    let rule = format!("|{}\n", " --- |".repeat(head.len()));
-    let rows: String = rows.iter().map(|cells| line(cells)).collect();
-    format!("{}{rule}{rows}", line(&head))
 }
 
 /// Text on one line that is only text: an invisible character parts what GitHub makes a mention, a reference or a link

@@ -5,7 +5,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::client::ClientArgs;
-use super::{dispatch_plan, output};
+use super::{dispatch_plan, output, set_flags};
 use crate::config::problem::Problems;
 use crate::github::client::Client;
 use crate::github::client::answers::Run;
@@ -141,12 +141,7 @@ impl Dispatch {
             (form.all_evals, "--all-evals"),
             (form.evals_only, "--evals-only"),
         ];
-        let flags: Vec<String> = flags
-            .iter()
-            .filter(|(set, _)| *set)
-            .map(|(_, flag)| (*flag).to_owned())
-            .collect();
-        let jobs = dispatch_plan::parsed(command, &flags)?.rows()?.len();
+        let jobs = dispatch_plan::parsed(command, &set_flags(&flags))?.rows()?.len();
         anstream::eprintln!("note: the command gives {jobs} jobs on the configs here");
         Ok(())
     }

@@ -6,8 +6,8 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::output;
 use super::render::workflow_settings;
+use super::{output, set_flags};
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::Problems;
 use crate::config::types::Role;
@@ -88,9 +88,7 @@ impl EmitArgs {
         } else {
             None
         };
-        let own = [(self.agentx_fast, "--agentx-fast")];
-        let set = flags.iter().chain(&own).filter(|(set, _)| *set);
-        let narrowed = set.map(|(_, flag)| (*flag).to_owned()).collect();
+        let narrowed = set_flags(&[flags, &[(self.agentx_fast, "--agentx-fast")]].concat());
         let settings = workflow_settings(Path::new("."))?;
         let shards = shard::cut(&rest, &settings.max_parallel).map_err(Problems::from)?;
         let index = plan_files::write(dir, &shards, canary, narrowed)?;

@@ -9,7 +9,7 @@ use indexmap::IndexMap;
 use super::decide::EventArgs;
 use super::plan::PlanArgs;
 use super::render::workflow_settings;
-use super::{output, usage, workflow};
+use super::{output, set_flags, usage, workflow};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::workflows::MaxParallel;
@@ -213,8 +213,7 @@ fn emitted(
         (sweep.all_evals, "--all-evals"),
         (sweep.evals_only, "--evals-only"),
     ];
-    let flags = flags.iter().filter(|(set, _)| *set).map(|(_, flag)| (*flag).to_owned());
-    let args = PlanArgs::read(refs.into_iter().chain(flags))
+    let args = PlanArgs::read(refs.into_iter().chain(set_flags(&flags)))
         .map_err(|error| usage(ErrorKind::ValueValidation, error.to_string()))?;
     let overrides = Overrides {
         duration: changes.duration,

@@ -80,8 +80,9 @@ impl Check {
         let mut beside = Vec::new();
         for path in &self.paths {
             let found = if path.is_dir() {
-                let (unmanaged, found) = in_folder(path).into_iter().partition(|file| is_unmanaged(path, file));
-                beside.extend::<Vec<PathBuf>>(unmanaged);
+                let unmanaged = unmanaged(path);
+                let (others, found) = in_folder(path).into_iter().partition(|file| unmanaged.contains(file));
+                beside.extend::<Vec<PathBuf>>(others);
                 found
             } else {
                 vec![path.clone()]
@@ -133,8 +134,7 @@ impl Check {
 
 /// The workflows and actions of a repository, or the files of a folder of workflows.
 pub(super) fn in_folder(folder: &Path) -> Vec<PathBuf> {
-    let github = folder.join(".github");
-    let github = github.strip_prefix(".").map(Path::to_path_buf).unwrap_or(github);
+    let github = github(folder);
     if !github.is_dir() {
         return yaml_files(folder);
     }
@@ -150,14 +150,20 @@ pub(super) fn in_folder(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Whether the settings say that a workflow below a root is not this tool's.
-fn is_unmanaged(root: &Path, file: &Path) -> bool {
-    let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let of_workflows = file
-        .parent()
-        .is_some_and(|folder| folder.ends_with(".github/workflows"));
+/// The workflows below a root that are not this tool's, as the settings say.
+fn unmanaged(root: &Path) -> Vec<PathBuf> {
     // Settings that do not load are what `check` is for.
-    of_workflows && workflow_settings(root).is_ok_and(|settings| settings.unmanaged.iter().any(|own| own == name))
+    let names = workflow_settings(root).map_or_else(|_| Vec::new(), |settings| settings.unmanaged);
+    names
+        .iter()
+        .map(|name| github(root).join("workflows").join(name))
+        .collect()
+}
+
+/// The folder `.github` below a root, without a leading `./`.
+fn github(root: &Path) -> PathBuf {
+    let github = root.join(".github");
+    github.strip_prefix(".").map(Path::to_path_buf).unwrap_or(github)
 }
 
 fn yaml_files(folder: &Path) -> Vec<PathBuf> {

@@ -22,11 +22,17 @@ pub fn escape(text: &str) -> String {
 /// A table; every cell is escaped.
 #[must_use]
 pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let escaped = |row: &Vec<String>| row.iter().map(|cell| escape(cell)).collect();
+    table_of_markup(header, &rows.iter().map(escaped).collect::<Vec<_>>())
+}
+
+/// A table of cells that are markup already.
+#[must_use]
+pub fn table_of_markup(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "| {} |", header.join(" | "));
     let _ = writeln!(out, "|{}", " --- |".repeat(header.len()));
-    for row in rows {
-        let cells: Vec<String> = row.iter().map(|cell| escape(cell)).collect();
+    for cells in rows {
         let _ = writeln!(out, "| {} |", cells.join(" | "));
     }
     out

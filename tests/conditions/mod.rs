@@ -19,7 +19,7 @@ use sweepctl::workflow::check::Files;
 use sweepctl::workflow::simulate::{Ask, Commands, Faults, Plan, Simulation, simulate};
 use tempfile::TempDir;
 
-use crate::support::{project, run, stderr, write};
+use crate::support::{lines_of_table, project, run, stderr, write};
 
 /// The project's own workflows and action, as they are checked in.
 pub fn rendered() -> Vec<Arc<Source>> {
@@ -147,13 +147,9 @@ pub fn play(
     simulate(files, &ask).map_err(|problems| problems.to_string())
 }
 
-/// The lines of a table that are no comment, cut at `|`; each with its number.
+/// The lines of a table, cut into columns; each with its number.
 fn lines(text: &'static str) -> Vec<(usize, Vec<&'static str>)> {
-    let lines = text.lines().enumerate();
-    lines
-        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
-        .map(|(index, line)| (index + 1, line.split('|').map(str::trim).collect()))
-        .collect()
+    lines_of_table(text).map(|(line, _, columns)| (line, columns)).collect()
 }
 
 /// Messages of problems, for a comparison with a table's words.

@@ -18,7 +18,7 @@ use sweepctl::github::event::Event;
 use sweepctl::github::facts::{self, Missing};
 use sweepctl::repo::Repo;
 
-use crate::support::{assert_none, misses, stderr, stdout, sweepctl, write};
+use crate::support::{assert_none, lines_of_table, misses, stderr, stdout, sweepctl, write};
 use history::History;
 use payload::{Payload, payload};
 
@@ -64,15 +64,8 @@ fn told(mut words: Vec<String>, compared: &str) -> String {
 }
 
 pub fn table() -> Vec<Row> {
-    let lines = include_str!("table.txt").lines().enumerate();
-    lines
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .map(|(index, text)| Row {
-            line: index + 1,
-            text,
-            columns: text.split('|').map(str::trim).collect(),
-        })
-        .collect()
+    let lines = lines_of_table(include_str!("table.txt"));
+    lines.map(|(line, text, columns)| Row { line, text, columns }).collect()
 }
 
 /// What a decision as JSON says, in the words of the table.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fixture::{envelope, meta, result};
-use crate::support::{run, stderr, stdout, write};
+use crate::support::{project, run, stderr, stdout, write};
 
 /// What a run left that planned two throughput jobs and an eval.
 struct Left(TempDir);
@@ -138,6 +138,14 @@ fn push_again(list: &mut Value, index: usize) {
     list.push(again);
 }
 
+/// Emits a plan of the project's smoke test.
+fn emit(plan: &Path, flags: &[&str]) {
+    let args = ["generate", "test-config", "--config-keys", "smoke-local-mock", "--emit"];
+    let plan = plan.to_str().expect("a path");
+    let output = run(project(), [&args[..], &[plan], flags].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
 #[test]
 fn whole_results_pass() {
     let left = Left::new();
@@ -178,18 +186,7 @@ fn a_run_that_left_out_a_part_of_its_sweep_is_refused() {
     // That is what such a plan says.
     let folder = tempfile::tempdir().expect("a folder");
     let narrowed = |name: &str, flags: &[&str]| {
-        let dir = folder.path().join(name);
-        let dir = dir.to_str().expect("a path");
-        let args = [
-            "generate",
-            "test-config",
-            "--config-keys",
-            "smoke-local-mock",
-            "--emit",
-            dir,
-        ];
-        let output = run(crate::support::project(), [&args[..], flags].concat());
-        assert!(output.status.success(), "{}", stderr(&output));
+        emit(&folder.path().join(name), flags);
         let index = std::fs::read(folder.path().join(name).join("index.json")).expect("an index");
         serde_json::from_slice::<Value>(&index).expect("JSON")["narrowed"].clone()
     };
@@ -298,17 +295,7 @@ fn a_pinned_run_may_lack_jobs_but_no_more() {
 #[test]
 fn the_single_results_of_a_plan_are_named() {
     let folder = tempfile::tempdir().expect("a folder");
-    let plan = folder.path().join("plan");
-    let plan = plan.to_str().expect("a path");
-    let args = [
-        "generate",
-        "test-config",
-        "--config-keys",
-        "smoke-local-mock",
-        "--emit",
-        plan,
-    ];
-    assert!(run(crate::support::project(), args).status.success());
+    emit(&folder.path().join("plan"), &[]);
     let output = run(folder.path(), ["reuse", "bundles", "--plan", "plan"]);
     let said = stdout(&output);
     assert!(said.contains(r#"eval_bundles=["bundle_evals_0"]"#), "{said}");

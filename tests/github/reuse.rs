@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::server::{GitHub, Reply, artifacts, comment, keeps_the_token, pull, run, runs, sha};
-use crate::support::{assert_none, misses, stderr, stdout, write};
+use crate::support::{assert_none, lines_of_table, misses, stderr, stdout, write};
 
 /// One row of the table.
 struct Row {
@@ -98,15 +98,8 @@ fn of_text(text: &'static str) -> (Value, Vec<(&'static str, bool)>) {
 }
 
 fn table() -> Vec<Row> {
-    let lines = include_str!("reuse.txt").lines().enumerate();
-    lines
-        .filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
-        .map(|(index, text)| Row {
-            line: index + 1,
-            text,
-            columns: text.split('|').map(str::trim).collect(),
-        })
-        .collect()
+    let lines = lines_of_table(include_str!("reuse.txt"));
+    lines.map(|(line, text, columns)| Row { line, text, columns }).collect()
 }
 
 fn decide(github: &GitHub) -> Output {

@@ -188,3 +188,11 @@ fn sorted(value: &Value) -> Value {
         other => other.clone(),
     }
 }
+
+/// The lines of a table written by hand that are no comment: their number, their text, and its columns, parted by `|`.
+pub fn lines_of_table(text: &'static str) -> impl Iterator<Item = (usize, &'static str, Vec<&'static str>)> {
+    let lines = text.lines().enumerate();
+    lines
+        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+        .map(|(index, line)| (index + 1, line, line.split('|').map(str::trim).collect()))
+}
