@@ -2,11 +2,11 @@
 //!
 //! The modules stand in the order in which data flows.
 
-pub mod account;
 pub mod changelog;
 pub mod cli;
 pub mod config;
 pub mod github;
+pub mod ledger;
 pub mod matrix;
 pub mod mock_server;
 pub mod plan_files;

@@ -105,7 +105,7 @@ impl RunnerFile {
         }
     }
 
-    /// Its path; `None` at a desk.
+    /// Its path; `None` outside of a job.
     #[must_use]
     pub fn path(self) -> Option<PathBuf> {
         std::env::var_os(self.variable())
@@ -155,7 +155,7 @@ fn random_delimiter() -> String {
     format!("sweepctl_{:016x}{:016x}", word(), word())
 }
 
-/// Appends Markdown to the step summary; nothing at a desk.
+/// Appends Markdown to the step summary; nothing outside of a job.
 ///
 /// What stands there already counts: past [`MAX_SUMMARY`] the text is cut at a line, and a last line says so.
 ///

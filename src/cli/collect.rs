@@ -7,8 +7,8 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::{Told, annotate, output};
-use crate::account::{Job, State};
 use crate::config::problem::{Problem, Problems};
+use crate::ledger::{Job, State};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names;
 use crate::plan_files;
@@ -50,11 +50,11 @@ struct Common {
     out: PathBuf,
     /// Write the JSON to a file: the rows, and of each planned job what became of it; `sweepctl verdict` reads it
     #[arg(long, value_name = "FILE")]
-    account: Option<PathBuf>,
+    ledger: Option<PathBuf>,
     /// Append the output `rows`, how many there are, to the file that GITHUB_OUTPUT names
     #[arg(long)]
     github_output: bool,
-    /// Print JSON, also on a terminal; with --account only if this is set
+    /// Print JSON, also on a terminal; with --ledger only if this is set
     #[arg(long)]
     json: bool,
 }
@@ -169,13 +169,13 @@ impl Common {
 
     /// Whether standard output holds the JSON; else it has the tables.
     fn prints_json(&self) -> bool {
-        match self.account {
+        match self.ledger {
             Some(_) => self.json,
             None => output::wants_json(self.json),
         }
     }
 
-    /// Writes the rows, the account and the outputs, and prints JSON where that is wanted.
+    /// Writes the rows, the ledger and the outputs, and prints JSON where that is wanted.
     fn write<R: Serialize>(
         &self,
         path: &Path,
@@ -192,8 +192,8 @@ impl Common {
             unplanned,
             problems: problems.iter().map(|problem| problem.message.as_str()).collect(),
         };
-        if let Some(account) = &self.account {
-            write_pretty(account, &printed)?;
+        if let Some(ledger) = &self.ledger {
+            write_pretty(ledger, &printed)?;
         }
         if self.github_output {
             runner::append(RunnerFile::Output, &[("rows".to_owned(), rows.len().to_string())])?;

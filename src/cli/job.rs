@@ -31,7 +31,7 @@ impl Job {
 }
 
 const HELP: &str = "\
-Every name stands for every job; it is empty where the row has no such value. Only jobs of many nodes have CONC_LIST, \
+Every name stands for every job; it is empty where the row has no such value. Only multi-node jobs have CONC_LIST, \
 PREFILL_* and DECODE_*. MODEL_PATH is set where it is known: from this command's own MODEL_PATH, or when the model is \
 a path. EVAL_MAX_MODEL_LEN is set for eval-only jobs with fixed sequences on one node.
 

@@ -4,6 +4,7 @@ pub mod annotate;
 pub mod baseline;
 pub mod changelog;
 pub mod check;
+pub mod clean;
 pub mod client;
 pub mod collect;
 pub mod comment;
@@ -35,7 +36,7 @@ pub mod schema;
 pub mod shard;
 pub mod simulate;
 pub mod stats;
-pub mod sweep;
+
 pub mod throughput;
 pub mod upload;
 pub mod verdict;
@@ -152,7 +153,7 @@ enum Command {
     Launch(Box<launch::Launch>),
     Throughput(throughput::Throughput),
     Upload(upload::Upload),
-    Sweep(sweep::Sweep),
+    Clean(clean::Clean),
 }
 
 /// Parses the arguments, runs the command and maps its error to an exit code.
@@ -201,7 +202,7 @@ pub fn main() -> ExitCode {
         Command::Launch(launch) => launch.run(),
         Command::Throughput(throughput) => throughput.run(),
         Command::Upload(upload) => upload.run(),
-        Command::Sweep(sweep) => sweep.run(),
+        Command::Clean(clean) => clean.run(),
     };
     match result {
         Ok(()) => ExitCode::from(DONE),

@@ -26,7 +26,7 @@ pub enum ResultCommand {
 /// `result process`
 #[derive(Debug, Args)]
 pub struct Process {
-    /// What the benchmark saved [default: <RESULT_FILENAME>.json, on many nodes <RESULT_FILENAME>_*.json]
+    /// What the benchmark saved [default: <RESULT_FILENAME>.json, in multi-node jobs <RESULT_FILENAME>_*.json]
     #[arg(value_name = "FILE", conflicts_with = "result_filename")]
     files: Vec<PathBuf>,
     /// The stem of the result's file name [default: $RESULT_FILENAME]

@@ -17,7 +17,7 @@ use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::plan_files;
 use crate::process::Cancellation;
-use crate::step::desk::{self, Chosen, Desk, Finished, Verdict};
+use crate::step::local_run::{self, Chosen, Finished, LocalRun, Verdict};
 
 const HELP: &str = "\
 Each job runs through the commands that a workflow's steps call: launch, result process, upload, eval validate. Then \
@@ -76,7 +76,7 @@ impl Run {
     /// A plan that cannot be read or run here, and every job that is not done.
     pub fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
-        let desk = Desk {
+        let local = LocalRun {
             out: std::path::absolute(&self.out)?,
             program: std::env::current_exe()?,
             runner_config: self.runner_config.clone(),
@@ -86,36 +86,36 @@ impl Run {
         let runners = Runners::load(&Arc::new(source))?;
         let envelopes = match &self.plan {
             Some(plan) => plan_files::envelopes(plan).map_err(Problems::from)?,
-            None => latest(&desk)?,
+            None => latest(&local)?,
         };
-        let chosen = desk::choose(envelopes, self.only.as_deref(), &runners)?;
-        let _lock = desk.claim(&chosen).map_err(Problems::from)?;
+        let chosen = local_run::choose(envelopes, self.only.as_deref(), &runners)?;
+        let _lock = local.claim(&chosen).map_err(Problems::from)?;
         let progress = Progress::new();
-        let finished = desk.run(&chosen, &cancel, &|line| progress.line(line));
+        let finished = local.run(&chosen, &cancel, &|line| progress.line(line));
         progress.finish();
         if let Some(signal) = cancel.signal() {
             let message = format!("ended by {signal} after {} of {} jobs", finished.len(), chosen.len());
             let problem = Problem::file("", message).hint("the same command goes on where this one ended");
             return Err(Problems::from(problem).into());
         }
-        self.conclude(&desk, &chosen, &finished)
+        self.conclude(&local, &chosen, &finished)
     }
 
-    fn conclude(&self, desk: &Desk, chosen: &[Chosen], finished: &[Finished]) -> anyhow::Result<()> {
+    fn conclude(&self, local: &LocalRun, chosen: &[Chosen], finished: &[Finished]) -> anyhow::Result<()> {
         let json = output::wants_json(self.json);
         let has = |is: &dyn Fn(&Chosen) -> bool| chosen.iter().any(is);
         let results = has(&|job| !job.envelope.row.eval.eval_only);
         let evals = has(&|job| job.envelope.row.runs_eval());
         let mut problems = Problems::default();
         for (what, wanted) in [("results", results), ("evals", evals)] {
-            if wanted && !collect(desk, what, json)? {
+            if wanted && !collect(local, what, json)? {
                 problems.push(Problem::file("", format!("the {what} could not be collected")));
             }
         }
         let bad = finished.iter().filter(|job| job.verdict != Verdict::Done);
         problems.extend(Problems(bad.map(open_job).collect()));
         if json {
-            let file = |name: &str| Some(desk.out.join(name)).filter(|path| path.exists());
+            let file = |name: &str| Some(local.out.join(name)).filter(|path| path.exists());
             output::json(&Printed {
                 passed: problems.0.is_empty(),
                 jobs: finished,
@@ -151,13 +151,13 @@ fn table(finished: &[Finished]) -> String {
 }
 
 /// The envelopes of the newest plan. An interrupted run keeps the plan that it started with.
-fn latest(desk: &Desk) -> anyhow::Result<Vec<crate::matrix::envelope::Envelope>> {
-    let folder = desk.out.join("plan");
+fn latest(local: &LocalRun) -> anyhow::Result<Vec<crate::matrix::envelope::Envelope>> {
+    let folder = local.out.join("plan");
     if !folder.join(plan_files::INDEX).exists() {
         if folder.exists() {
             std::fs::remove_dir_all(&folder).with_context(|| format!("`{}` cannot be removed", folder.display()))?;
         }
-        let mut command = Command::new(&desk.program);
+        let mut command = Command::new(&local.program);
         command.args(["plan", "--latest", "--emit"]).arg(&folder);
         // The index is written last. Standard output is this command's own.
         let status = command.stdout(Stdio::null()).status()?;
@@ -169,10 +169,10 @@ fn latest(desk: &Desk) -> anyhow::Result<Vec<crate::matrix::envelope::Envelope>>
 }
 
 /// Collects one kind, with its table on standard output where tables are wanted; whether it could be.
-fn collect(desk: &Desk, what: &str, quiet: bool) -> anyhow::Result<bool> {
-    let mut command = Command::new(&desk.program);
-    command.args(["collect", what]).arg(Path::new(&desk.artifacts()));
-    command.arg("--plan").arg(desk.plan()).arg("--out").arg(&desk.out);
+fn collect(local: &LocalRun, what: &str, quiet: bool) -> anyhow::Result<bool> {
+    let mut command = Command::new(&local.program);
+    command.args(["collect", what]).arg(Path::new(&local.artifacts()));
+    command.arg("--plan").arg(local.plan()).arg("--out").arg(&local.out);
     if quiet {
         command.stdout(Stdio::null());
     }

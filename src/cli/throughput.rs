@@ -9,7 +9,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
 use crate::step::client::{self, Request};
 
-/// Measure the throughput of a live server at a desk
+/// Measure the throughput of a live server, without a row
 ///
 /// Installs infermark once and drives it against an OpenAI-compatible server. It needs no tokenizer: a word of the
 /// prompt counts as one input token, a chunk of the answer as one output token. That is exact for `sweepctl

@@ -8,7 +8,7 @@ use clap::Args;
 use super::gate::NeedsArgs;
 use super::output;
 use crate::config::problem::{Problems, printable};
-use crate::github::account::Accounts;
+use crate::github::ledger::Ledgers;
 use crate::github::text;
 use crate::github::verdict::{self, Course, Planned, Verdict};
 use crate::plan_files;
@@ -20,7 +20,7 @@ The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for 
 require of a pull request: GitHub counts a skipped job as passed, the verdict does not.
 
 The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it:
-keep what `sweepctl collect ... --plan F --account FILE` writes in that folder.
+keep what `sweepctl collect ... --plan F --ledger FILE` writes in that folder.
 
 The plan is read only if the jobs `decide` and `setup` say that there is one.";
 
@@ -33,7 +33,7 @@ pub struct VerdictArgs {
     /// The plan's folder
     #[arg(long, value_name = "DIR")]
     plan: PathBuf,
-    /// The folder of the collectors' accounts
+    /// The folder of the collectors' ledgers
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// A file to write the verdict to, as JSON
@@ -76,8 +76,8 @@ impl VerdictArgs {
             index: plan_files::index(&self.plan)?,
             envelopes: plan_files::envelopes(&self.plan)?,
         };
-        let accounts = self.results.as_deref().map(Accounts::read).transpose()?;
-        Ok(verdict::with_plan(&needs, &plan, accounts.as_ref()))
+        let ledgers = self.results.as_deref().map(Ledgers::read).transpose()?;
+        Ok(verdict::with_plan(&needs, &plan, ledgers.as_ref()))
     }
 }
 

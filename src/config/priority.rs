@@ -35,7 +35,7 @@ pub struct Adjustments {
     /// By the event's name.
     #[schemars(default, with = "IndexMap<String, f64>")]
     pub event: IndexMap<String, Decimal>,
-    /// For jobs on many nodes.
+    /// For multi-node jobs.
     #[schemars(default, with = "f64")]
     pub multi_node: Decimal,
     /// For agentic jobs.

@@ -10,7 +10,7 @@ use crate::repo::Repo;
 pub enum Missing {
     /// Refuse: a run must not guess.
     Refuse,
-    /// Say so and go on with what the event says, as at a desk that has only the event.
+    /// Say so and go on with what the event says, as locally, where there is only the event.
     Note,
 }
 

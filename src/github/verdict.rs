@@ -4,12 +4,12 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::account::Accounts;
 use super::gate::{self, Collector};
+use super::ledger::Ledgers;
 use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, REUSE, REUSE_RESULTS, SETUP};
 use super::text::{code, listed};
-use crate::account::State;
 use crate::config::problem::Problem;
+use crate::ledger::State;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
 use crate::plan_files::Index;
@@ -158,10 +158,10 @@ pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
     Verdict::new(String::new(), Vec::new(), problems)
 }
 
-/// The verdict on a run with a plan. `accounts` are what the collectors found of each job; without them only the
+/// The verdict on a run with a plan. `ledgers` are what the collectors found of each job; without them only the
 /// results of whole buckets are known.
 #[must_use]
-pub fn with_plan(needs: &Needs, plan: &Planned, accounts: Option<&Accounts>) -> Verdict {
+pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Verdict {
     let mut problems = counts(needs, &plan.index);
     let groups = groups(plan);
     let canary_stopped =
@@ -174,10 +174,10 @@ pub fn with_plan(needs: &Needs, plan: &Planned, accounts: Option<&Accounts>) -> 
         if group.job != CANARY && canary_stopped && skipped && group.planned > 0 {
             stopped.push(group);
         } else {
-            problems.extend(group.problems(need, accounts));
+            problems.extend(group.problems(need, ledgers));
         }
         if group.planned > 0 {
-            lines.push(group.line(need, accounts));
+            lines.push(group.line(need, ledgers));
         }
     }
     problems.extend(stopped_by_canary(&stopped));
@@ -246,7 +246,7 @@ fn groups(plan: &Planned) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     /// What is wrong with it, first with the whole, then with each job.
-    fn problems(&self, need: Option<&Need>, accounts: Option<&Accounts>) -> Vec<Problem> {
+    fn problems(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Vec<Problem> {
         let job = code(&self.job);
         let jobs = jobs(self.planned);
         let say = |message: String, hint: &str| vec![Problem::file("", message).hint(hint)];
@@ -269,26 +269,26 @@ impl Group<'_> {
                 format!("{job} was skipped: its {jobs} never ran"),
                 "see its `if`, and whether the shard list of `setup` reached it",
             ),
-            (_, JobResult::Success) => self.open(accounts),
+            (_, JobResult::Success) => self.open(ledgers),
             (_, result) => {
                 let message = match self.job == CANARY {
                     true => format!("the canary {}: it stopped the fan-out", ended_as(result)),
                     false => format!("{job} {}, with {jobs} planned", ended_as(result)),
                 };
                 let mut problems = say(message, "see the logs of its jobs, and re-run those that failed");
-                problems.extend(self.open(accounts));
+                problems.extend(self.open(ledgers));
                 problems
             }
         }
     }
 
     /// Jobs that are not done.
-    fn open(&self, accounts: Option<&Accounts>) -> Vec<Problem> {
-        let Some(accounts) = accounts else { return Vec::new() };
+    fn open(&self, ledgers: Option<&Ledgers>) -> Vec<Problem> {
+        let Some(ledgers) = ledgers else { return Vec::new() };
         self.envelopes
             .iter()
             .filter_map(|envelope| {
-                let (state, reason) = match accounts.of(&envelope.id) {
+                let (state, reason) = match ledgers.of(&envelope.id) {
                     Some(found) if found.state == State::Done => return None,
                     Some(found) if found.state == State::Failed => ("failed", found.reason.as_str()),
                     Some(found) => ("is missing", found.reason.as_str()),
@@ -305,16 +305,16 @@ impl Group<'_> {
             .collect()
     }
 
-    fn line(&self, need: Option<&Need>, accounts: Option<&Accounts>) -> Line {
+    fn line(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Line {
         let result = need.map(|need| need.result);
-        let count = |is: fn(Option<State>) -> bool, whole: Option<usize>| match (result, accounts) {
+        let count = |is: fn(Option<State>) -> bool, whole: Option<usize>| match (result, ledgers) {
             (Some(JobResult::Skipped) | None, _) | (_, None) => whole,
-            (_, Some(accounts)) => {
-                let state = |envelope: &&&Envelope| is(accounts.of(&envelope.id).map(|found| found.state));
+            (_, Some(ledgers)) => {
+                let state = |envelope: &&&Envelope| is(ledgers.of(&envelope.id).map(|found| found.state));
                 Some(self.envelopes.iter().filter(state).count())
             }
         };
-        // Without accounts a bucket is known as a whole, or not at all.
+        // Without ledgers a bucket is known as a whole, or not at all.
         let (done, failed, missing) = match (result, self.planned) {
             (Some(JobResult::Success), planned) => (Some(planned), Some(0), Some(0)),
             (Some(JobResult::Skipped) | None, planned) => (Some(0), Some(0), Some(planned)),

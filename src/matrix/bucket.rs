@@ -39,21 +39,21 @@ buckets! {
     SingleNodeOther = "single_node_other",
     /// Throughput, one node, agentic.
     SingleNodeAgentic = "single_node_agentic",
-    /// Throughput, many nodes, 1024 in and 1024 out.
+    /// Throughput, multi-node, 1024 in and 1024 out.
     MultiNode1k1k = "multi_node_1k1k",
-    /// Throughput, many nodes, 8192 in and 1024 out.
+    /// Throughput, multi-node, 8192 in and 1024 out.
     MultiNode8k1k = "multi_node_8k1k",
-    /// Throughput, many nodes, other lengths.
+    /// Throughput, multi-node, other lengths.
     MultiNodeOther = "multi_node_other",
-    /// Throughput, many nodes, agentic.
+    /// Throughput, multi-node, agentic.
     MultiNodeAgentic = "multi_node_agentic",
     /// Evals, one node, fixed lengths.
     Evals = "evals",
     /// Evals, one node, agentic.
     AgenticEvals = "agentic_evals",
-    /// Evals, many nodes, fixed lengths.
+    /// Evals, multi-node, fixed lengths.
     MultinodeEvals = "multinode_evals",
-    /// Evals, many nodes, agentic.
+    /// Evals, multi-node, agentic.
     MultinodeAgenticEvals = "multinode_agentic_evals",
 }
 

@@ -61,15 +61,15 @@ pub struct ChangelogMetadata {
 pub struct Plan {
     /// Throughput on one node, by lengths or `agentic`.
     pub single_node: IndexMap<String, Vec<Row>>,
-    /// Throughput on many nodes, by lengths or `agentic`.
+    /// Multi-node throughput, by lengths or `agentic`.
     pub multi_node: IndexMap<String, Vec<Row>>,
     /// Fixed-sequence evals on one node.
     pub evals: Vec<Row>,
     /// Agentic evals on one node.
     pub agentic_evals: Vec<Row>,
-    /// Fixed-sequence evals on many nodes.
+    /// Multi-node fixed-sequence evals.
     pub multinode_evals: Vec<Row>,
-    /// Agentic evals on many nodes.
+    /// Multi-node agentic evals.
     pub multinode_agentic_evals: Vec<Row>,
     /// Where it came from.
     pub changelog_metadata: ChangelogMetadata,

@@ -116,7 +116,7 @@ pub struct EvalMark {
     pub run_eval: Option<bool>,
     /// Whether it runs nothing else.
     pub eval_only: bool,
-    /// The eval's concurrency, on many nodes.
+    /// The eval's concurrency, in multi-node jobs.
     pub eval_conc: Option<u64>,
     /// Whether the eval runs at every concurrency of the row.
     pub eval_all_concs: bool,
@@ -145,7 +145,7 @@ pub enum ShapeError {
     /// One node, several points.
     #[error("a single-node row has one concurrency, not a list")]
     ListOnOneNode,
-    /// Many nodes, no list.
+    /// Multi-node, no list.
     #[error("a multi-node row has a list of concurrencies")]
     PointOnManyNodes,
     /// An empty list or a zero.

@@ -1,16 +1,17 @@
 //! What a job runs, one module a step. A step knows one row, and what it finds on disk is not trusted.
 
+pub mod clean;
 pub mod client;
 pub mod collect;
 pub mod compare;
-pub mod desk;
 pub mod environment;
 pub mod eval;
 pub mod launch;
+pub mod local_run;
 pub mod markdown;
 pub mod results;
 pub mod stage;
-pub mod sweep;
+
 pub mod throughput;
 pub mod tools;
 pub mod upload;

@@ -65,7 +65,7 @@ pub struct Aggregate {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kv_p2p_transfer: Option<String>,
     pub is_multinode: bool,
-    /// Sizes by their names, on many nodes after `prefill_` and `decode_`.
+    /// Sizes by their names, in multi-node jobs after `prefill_` and `decode_`.
     #[serde(flatten)]
     pub topology: IndexMap<String, Size>,
     /// Input and output tokens a second, over all GPUs.

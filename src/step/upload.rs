@@ -30,7 +30,7 @@ pub struct Request {
     pub to: PathBuf,
     /// The job's RESULT_FILENAME.
     pub result: String,
-    /// The run and its attempt; empty at a desk.
+    /// The run and its attempt; empty locally.
     pub run: (String, String),
 }
 
@@ -254,7 +254,7 @@ fn contradictions(set: &Set, envelope: &Envelope, request: &Request) -> Result<O
         return Ok(None);
     }
     let message = format!("these are the results of another job: {}", found.join("; "));
-    Err(Problem::file(&name, message).hint("sweep the workspace before each job: `sweepctl sweep`"))
+    Err(Problem::file(&name, message).hint("clean the workspace before each job: `sweepctl clean`"))
 }
 
 fn within_limits(sets: &[Set]) -> Result<(), Problem> {

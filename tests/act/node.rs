@@ -41,7 +41,7 @@ fn nothing_of_an_earlier_job_is_uploaded() {
     assert!(run.ok, "{run}");
     let benchmarks = run.jobs.iter().filter(|job| job.id == "benchmark");
     let seen = benchmarks.filter(|job| job.output.contains("results_old.json")).count();
-    assert_eq!(seen, 5, "the leftovers were there, and swept: {run}");
+    assert_eq!(seen, 5, "the leftovers were there, and cleaned: {run}");
     let uploaded = names(&run.file("artifacts"));
     assert!(uploaded.len() >= 10, "{uploaded:?}");
     for artifact in uploaded {

@@ -121,15 +121,15 @@ fn a_step_needs_neither_a_shell_nor_jq() {
     command
         .env("GITHUB_OUTPUT", &outputs)
         .args(["collect", "results", "artifacts", "--plan", "plan.json"]);
-    command.args(["--account", "accounts/results.json", "--github-output"]);
+    command.args(["--ledger", "ledgers/results.json", "--github-output"]);
     let (code, stdout, stderr) = run(&mut command);
     assert_eq!((code, stderr.as_str()), (0, ""));
     // The log gets the table, the file what without it standard output would.
     assert!(stdout.lines().count() == 2 && stdout.starts_with(" MODEL "), "{stdout}");
-    let account = read_json(&sweep.path().join("accounts/results.json"));
+    let ledger = read_json(&sweep.path().join("ledgers/results.json"));
     let (_, printed, _) = sweep.collect("results", &["--plan", "plan.json"]);
-    assert_eq!(account, printed);
-    assert_eq!(column(&account, "jobs", "state"), ["done"]);
+    assert_eq!(ledger, printed);
+    assert_eq!(column(&ledger, "jobs", "state"), ["done"]);
     let text = std::fs::read_to_string(outputs).expect("outputs");
     let lines: Vec<&str> = text.lines().collect();
     assert!(
@@ -137,6 +137,6 @@ fn a_step_needs_neither_a_shell_nor_jq() {
         "{text}"
     );
     // Asked for, the JSON is printed beside it.
-    let (_, both, _) = sweep.collect("results", &["--plan", "plan.json", "--account", "a.json", "--json"]);
+    let (_, both, _) = sweep.collect("results", &["--plan", "plan.json", "--ledger", "a.json", "--json"]);
     assert_eq!(both, printed);
 }

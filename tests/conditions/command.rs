@@ -32,7 +32,7 @@ fn called_workflows_are_entered_with_their_inputs() {
     assert_eq!(run["starts"], true);
     let bucket = job(&run["jobs"], "sweep-multi-node-8k1k");
     let leg = &bucket["legs"][0];
-    assert_eq!(leg["name"], "Many nodes, 8k1k (0)");
+    assert_eq!(leg["name"], "Multi-node, 8k1k (0)");
     let inside = &leg["jobs"];
     assert_eq!(job(inside, "one-node")["runs"], false);
     assert_eq!(job(inside, "one-node")["why"], "!startsWith(inputs.bucket, 'multi')");

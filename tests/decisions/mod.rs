@@ -1,8 +1,8 @@
 //! `sweepctl decide`, `gate` and `verdict`: the real binary on real payloads and real repositories.
 
-mod at_the_desk;
 mod gate;
 mod history;
+mod locally;
 mod payload;
 mod verdict;
 

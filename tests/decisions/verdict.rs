@@ -363,8 +363,8 @@ fn ids(plan: &Plan, bucket: &str) -> Vec<String> {
     ids.collect()
 }
 
-/// The collectors' accounts, in which every job is done.
-fn accounts(plan: &Plan) -> (Vec<Value>, Vec<Value>) {
+/// The collectors' ledgers, in which every job is done.
+fn ledgers(plan: &Plan) -> (Vec<Value>, Vec<Value>) {
     let done = |bucket: &str| -> Vec<Value> {
         let ids = ids(plan, bucket).into_iter();
         ids.map(|id| json!({ "id": id, "name": "", "state": "done", "reason": "" }))
@@ -378,31 +378,31 @@ fn accounts(plan: &Plan) -> (Vec<Value>, Vec<Value>) {
     (results, done("evals"))
 }
 
-fn write_accounts(plan: &Plan, results: &[Value], evals: &[Value]) {
+fn write_ledgers(plan: &Plan, results: &[Value], evals: &[Value]) {
     let at = plan.folder.path();
-    let _ = std::fs::remove_dir_all(at.join("accounts"));
+    let _ = std::fs::remove_dir_all(at.join("ledgers"));
     write(
         at,
-        "accounts/results_bmk/account.json",
+        "ledgers/results_bmk/ledger.json",
         json!({ "rows": [], "jobs": results }).to_string(),
     );
     write(
         at,
-        "accounts/eval_results_all/account.json",
+        "ledgers/eval_results_all/ledger.json",
         json!({ "rows": [], "jobs": evals }).to_string(),
     );
     // What else lies there is passed over.
-    write(at, "accounts/eval_results_all/agg_eval_all.json", "[]");
-    write(at, "accounts/notes.txt", "not JSON");
+    write(at, "ledgers/eval_results_all/agg_eval_all.json", "[]");
+    write(at, "ledgers/notes.txt", "not JSON");
 }
 
-const RESULTS: [&str; 2] = ["--results", "accounts"];
+const RESULTS: [&str; 2] = ["--results", "ledgers"];
 
 #[test]
-fn accounts_tell_of_each_job() {
+fn ledgers_tell_of_each_job() {
     let plan = Plan::new(&["--canary"]);
-    let (mut results, evals) = accounts(&plan);
-    write_accounts(&plan, &results, &evals);
+    let (mut results, evals) = ledgers(&plan);
+    write_ledgers(&plan, &results, &evals);
     let said = judge(&plan, &green(&plan), &RESULTS);
     assert!(said.problems().is_empty(), "{:?}", said.problems());
 
@@ -413,7 +413,7 @@ fn accounts_tell_of_each_job() {
     results[one] = json!({ "id": bucket[0], "state": "missing", "reason": "no result arrived" });
     results[two] = json!({ "id": bucket[1], "state": "failed", "reason": "output tokens are 0" });
     results[three] = json!({ "id": bucket[2], "state": "superseded", "reason": "attempt 1" });
-    write_accounts(&plan, &results, &evals);
+    write_ledgers(&plan, &results, &evals);
     let said = judge(&plan, &green(&plan), &RESULTS);
     let problems = said.problems();
     assert_eq!(problems.len(), 3, "{problems:?}");
@@ -435,10 +435,10 @@ fn accounts_tell_of_each_job() {
 #[test]
 fn what_a_result_says_is_no_command() {
     let plan = Plan::new(&["--canary"]);
-    let (mut results, evals) = accounts(&plan);
+    let (mut results, evals) = ledgers(&plan);
     results[0]["state"] = json!("failed");
     results[0]["reason"] = json!("x\n::stop-commands::y\r::add-mask::z\n````\n# Big");
-    write_accounts(&plan, &results, &evals);
+    write_ledgers(&plan, &results, &evals);
     let said = judge(&plan, &green(&plan), &RESULTS);
     assert!(
         said.only().contains("x ::stop-commands::y ::add-mask::z"),
@@ -459,13 +459,13 @@ fn what_a_result_says_is_no_command() {
 }
 
 #[test]
-fn the_worst_account_of_a_job_counts() {
+fn the_worst_ledger_of_a_job_counts() {
     let plan = Plan::new(&["--canary"]);
-    let (mut results, evals) = accounts(&plan);
+    let (mut results, evals) = ledgers(&plan);
     let id = results[1]["id"].clone();
     results.insert(0, json!({ "id": id, "state": "failed", "reason": "first" }));
     results.push(json!({ "id": id, "state": "superseded", "reason": "" }));
-    write_accounts(&plan, &results, &evals);
+    write_ledgers(&plan, &results, &evals);
     let said = judge(&plan, &green(&plan), &RESULTS);
     assert!(said.only().contains("failed: first"), "{}", said.only());
 }
@@ -473,8 +473,8 @@ fn the_worst_account_of_a_job_counts() {
 #[test]
 fn jobs_of_a_bucket_that_was_skipped_are_not_said_one_by_one() {
     let plan = Plan::new(&["--canary"]);
-    let (results, _) = accounts(&plan);
-    write_accounts(&plan, &results, &[]);
+    let (results, _) = ledgers(&plan);
+    write_ledgers(&plan, &results, &[]);
     let mut needs = but(&plan, "sweep-evals", "skipped");
     needs["collect-evals"]["result"] = json!("skipped");
     let said = judge(&plan, &needs, &RESULTS);
@@ -482,7 +482,7 @@ fn jobs_of_a_bucket_that_was_skipped_are_not_said_one_by_one() {
 }
 
 #[test]
-fn accounts_that_cannot_be_read_are_an_error() {
+fn ledgers_that_cannot_be_read_are_an_error() {
     let plan = Plan::new(&["--canary"]);
     let at = plan.folder.path();
     write(at, "needs.json", green(&plan).to_string());
@@ -495,7 +495,7 @@ fn accounts_that_cannot_be_read_are_an_error() {
                 "--plan",
                 "plan",
                 "--results",
-                "accounts",
+                "ledgers",
             ])
             .output()
             .expect("the binary runs");
@@ -504,17 +504,17 @@ fn accounts_that_cannot_be_read_are_an_error() {
         assert!(stderr(&output).contains(word), "{word}: {}", stderr(&output));
     };
     refused("cannot be read");
-    std::fs::create_dir(at.join("accounts")).expect("a folder");
-    refused("no collector left an account");
-    write(at, "accounts/a.json", "{");
+    std::fs::create_dir(at.join("ledgers")).expect("a folder");
+    refused("no collector left a ledger");
+    write(at, "ledgers/a.json", "{");
     refused("is no JSON");
-    write(at, "accounts/a.json", r#"{ "jobs": [{ "id": "x", "state": "lost" }] }"#);
-    refused("is no account of jobs");
+    write(at, "ledgers/a.json", r#"{ "jobs": [{ "id": "x", "state": "lost" }] }"#);
+    refused("is no ledger of jobs");
     // A link is not followed.
-    let (results, evals) = accounts(&plan);
-    write_accounts(&plan, &results, &evals);
-    std::fs::rename(at.join("accounts"), at.join("elsewhere")).expect("a folder");
-    std::fs::create_dir(at.join("accounts")).expect("a folder");
-    std::os::unix::fs::symlink(at.join("elsewhere"), at.join("accounts/link")).expect("a link");
-    refused("no collector left an account");
+    let (results, evals) = ledgers(&plan);
+    write_ledgers(&plan, &results, &evals);
+    std::fs::rename(at.join("ledgers"), at.join("elsewhere")).expect("a folder");
+    std::fs::create_dir(at.join("ledgers")).expect("a folder");
+    std::os::unix::fs::symlink(at.join("elsewhere"), at.join("ledgers/link")).expect("a link");
+    refused("no collector left a ledger");
 }

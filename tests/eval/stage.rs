@@ -1,4 +1,4 @@
-//! `sweepctl upload`, `sweepctl sweep`, and the moves beneath them.
+//! `sweepctl upload`, `sweepctl clean`, and the moves beneath them.
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -302,10 +302,10 @@ fn agentic_raw_results_keep_their_folders_and_leave_bulk_out() {
 }
 
 #[test]
-fn a_workspace_is_swept_of_results_and_of_nothing_else() {
+fn a_workspace_is_cleaned_of_results_and_of_nothing_else() {
     let job = eval_job();
     job.write("outside/results_0.json", "{}");
-    let swept = [
+    let cleaned = [
         "agg_x.json",
         "gpu_metrics.csv",
         "meta_env.json",
@@ -313,7 +313,7 @@ fn a_workspace_is_swept_of_results_and_of_nothing_else() {
         "samples_1.jsonl",
         "server.log",
     ];
-    for name in swept {
+    for name in cleaned {
         job.write(&format!("work/{name}"), "{}");
     }
     job.write("work/agentic_results/a/raw.jsonl", "{}");
@@ -324,14 +324,14 @@ fn a_workspace_is_swept_of_results_and_of_nothing_else() {
     job.write("work/plan.json", "{}");
     job.write("work/src/results.json", "{}");
     let done = sweepctl()
-        .arg("sweep")
+        .arg("clean")
         .arg("--workspace")
         .arg(job.at("work"))
         .output()
         .expect("a run");
     assert!(done.status.success(), "{}", stderr(&done));
     let removed: Value = serde_json::from_slice(&done.stdout).expect("JSON");
-    assert_eq!(removed["removed"].as_array().expect("a list").len(), swept.len() + 3);
+    assert_eq!(removed["removed"].as_array().expect("a list").len(), cleaned.len() + 3);
     assert_eq!(names(&job.at("work")), kept);
     assert_eq!(names(&job.at("work/src")), ["results.json"]);
     assert_eq!(

@@ -10,7 +10,7 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The binary, in an environment without what a desk or a runner may have set.
+/// The binary, in an environment without what a shell or a runner may have set.
 pub fn sweepctl() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweepctl"));
     let ours = [

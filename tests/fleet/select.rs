@@ -183,7 +183,7 @@ fn a_node_filter_replaces_the_label_by_runner_names() {
         ["4 mi-a_0", "4 mi-a_1", "4 mi-b_0", "8 mi-a_0", "8 mi-a_1", "8 mi-b_0"]
     );
     assert!(test("none-such").is_empty());
-    // On many nodes the runner is the outer loop of agentic rows, and the hardware stays the label's.
+    // In multi-node jobs the runner is the outer loop of agentic rows, and the hardware stays the label's.
     let rows = generate(&["full-sweep", "--model-prefix", "delta", "--runner-node-filter", "nv-x"]);
     assert_eq!(rows[5]["total-cpu-dram-gb"], 2399);
     assert_eq!(
@@ -254,7 +254,7 @@ fn bounds_clip_ranges_and_filter_lists() {
         &sweep("alpha", &["--min-conc", "33"]),
         "alpha_8k1k tp4 33 no\nalpha_8k1k tp4 64 no",
     );
-    // On many nodes an expanded range is filtered like a list.
+    // In multi-node jobs an expanded range is filtered like a list.
     same(
         &sweep("gamma", &["--min-conc", "3", "--max-conc", "9"]),
         "gamma_1k1k 1x4/2x8 [4] no

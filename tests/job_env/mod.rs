@@ -53,7 +53,7 @@ fn single_fixed() -> Value {
     })
 }
 
-/// A row of fixed sequences on many nodes.
+/// A multi-node row of fixed sequences.
 fn multi_fixed() -> Value {
     json!({
         "image": "lmsysorg/sglang:v0.5", "model": "org/Model-R1", "model-prefix": "modelr1", "precision": "fp4",
@@ -81,7 +81,7 @@ fn single_agentic() -> Value {
     })
 }
 
-/// An agentic row on many nodes.
+/// An multi-node agentic row.
 fn multi_agentic() -> Value {
     json!({
         "image": "vllm/vllm-openai:v0.25.1", "model": "org/Model-K3", "model-prefix": "kimik3", "precision": "int4",

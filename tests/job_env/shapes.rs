@@ -58,7 +58,7 @@ const EVERY: &[&str] = &[
     "PYTHONDONTWRITEBYTECODE",
 ];
 
-/// What they read besides on many nodes.
+/// What they read besides in multi-node jobs.
 const MANY_NODES: &[&str] = &[
     "CONC_LIST",
     "PREFILL_NUM_WORKERS",

@@ -275,12 +275,12 @@ const MUTATIONS: &[Mutation] = &[
         "the node of `benchmark` is not released when the job fails",
     ),
     (
-        "a node is not swept first",
+        "a node is not cleaned first",
         BENCHMARK,
-        "      - name: Sweep\n        run: exec sweepctl sweep\n",
+        "      - name: Clean\n        run: exec sweepctl clean\n",
         "",
         Check,
-        "`benchmark` does not sweep its node first",
+        "`benchmark` does not clean its node first",
     ),
 ];
 

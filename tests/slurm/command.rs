@@ -257,7 +257,7 @@ fn what_srt_slurm_left_comes_to_the_workspace_and_nothing_else() {
     for why in ["is a symbolic link", "is a special file"] {
         assert!(done.stderr.contains(why), "{why} in {}", done.stderr);
     }
-    // A step later, and a run later: processed, gathered and swept as any job's.
+    // A step later, and a run later: processed, gathered and cleaned as any job's.
     let done = run(&mut host.sweepctl(&[
         "upload",
         "--kind",
@@ -270,7 +270,7 @@ fn what_srt_slurm_left_comes_to_the_workspace_and_nothing_else() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let gathered = names(&host.file(&format!("up/{}", names(&host.file("up"))[0])));
     assert!(gathered.contains(&"n1_prefill_w0.out".to_owned()) && gathered.contains(&"launch.log".to_owned()));
-    run(&mut host.sweepctl(&["sweep"]));
+    run(&mut host.sweepctl(&["clean"]));
     assert_eq!(results(&host), Vec::<String>::new());
 }
 

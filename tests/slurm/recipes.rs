@@ -114,7 +114,7 @@ fn the_projects_recipes_deploy_what_their_rows_say() {
     assert_eq!(names, files, "every recipe belongs to a row");
 }
 
-/// A row of many nodes that names no recipe.
+/// A multi-node row that names no recipe.
 fn plain(framework: &str, changes: Value) -> Value {
     let side = |workers: u64, tp: u64, dp: bool| {
         json!({"num-worker": workers, "tp": tp, "ep": tp, "dp-attn": dp,

@@ -108,7 +108,7 @@ jobs:
       - uses: actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1
         with:
           name: plan
-      - run: exec sweepctl sweep
+      - run: exec sweepctl clean
       - env:
           TOKEN: ${{ secrets.TOKEN }}
         run: exec sweepctl launch
@@ -120,7 +120,7 @@ jobs:
       - if: always()
         run: exec sweepctl launch --release
       - if: always()
-        run: exec sweepctl sweep
+        run: exec sweepctl clean
 ";
 
 const ACTION: &str = "\
@@ -460,9 +460,9 @@ const CASES: &[Case] = &[
     ),
     // The order of steps on a node.
     (
-        ("gpu.yml", "      - run: exec sweepctl sweep\n", ""),
+        ("gpu.yml", "      - run: exec sweepctl clean\n", ""),
         ("gpu.yml", "  gpu:"),
-        "`gpu` does not sweep its node first",
+        "`gpu` does not clean its node first",
     ),
     (
         ("gpu.yml", "      - if: always()\n        uses", "      - uses"),
@@ -502,11 +502,11 @@ const CASES: &[Case] = &[
     (
         (
             "gpu.yml",
-            "      - if: always()\n        run: exec sweepctl sweep\n",
+            "      - if: always()\n        run: exec sweepctl clean\n",
             "",
         ),
         ("gpu.yml", "  gpu:"),
-        "the node of `gpu` is not swept again after the launch",
+        "the node of `gpu` is not cleaned again after the launch",
     ),
     // The rest.
     (

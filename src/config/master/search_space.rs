@@ -28,7 +28,7 @@ pub struct SearchSpaceEntry {
     pub spec_decoding: Option<SpecDecoding>,
     /// The router in front of the workers.
     pub router: Option<Router>,
-    /// How the KV cache moves between workers; many nodes only.
+    /// How the KV cache moves between workers; multi-node only.
     pub kv_p2p_transfer: Option<String>,
     /// An srt-slurm recipe that the launch uses.
     pub srt_recipe: Option<String>,
@@ -51,9 +51,9 @@ pub struct SearchSpaceEntry {
     pub ep: Option<u64>,
     /// Data parallel attention.
     pub dp_attn: Option<bool>,
-    /// The prefill side; many nodes only.
+    /// The prefill side; multi-node only.
     pub prefill: Option<Role>,
-    /// The decode side; many nodes only.
+    /// The decode side; multi-node only.
     pub decode: Option<Role>,
     /// Where the KV cache is offloaded to; agentic only.
     pub kv_offloading: Option<KvOffloading>,
@@ -283,7 +283,7 @@ fn divisible(d: &mut Decoder, f: &Fields<'_, '_>, tp: u64, dcp_size: u64) {
 
 fn multi_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
     for name in ["tp", "pp", "dcp-size", "pcp-size", "ep", "dp-attn"] {
-        f.forbidden(d, name, "on many nodes it belongs to `prefill` and `decode`");
+        f.forbidden(d, name, "in a multi-node entry it belongs to `prefill` and `decode`");
     }
     let prefill = f.required(d, "prefill", role);
     let decode = f.required(d, "decode", role);

@@ -1,4 +1,4 @@
-//! A throughput client for servers at a desk: infermark, a small load generator for OpenAI-compatible servers, and the
+//! A throughput client for servers on this machine: infermark, a small load generator for OpenAI-compatible servers, and the
 //! adapter from its report to the JSON that serving benchmarks save.
 //!
 //! It needs no tokenizer and no network. A word of the prompt counts as one input token, a chunk of the answer as one

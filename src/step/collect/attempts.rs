@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::account::{Job, State};
 use crate::config::problem::Problem;
+use crate::ledger::{Job, State};
 
 /// A result that says which attempt it is of.
 pub(super) trait Attempt {

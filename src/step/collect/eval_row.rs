@@ -34,7 +34,7 @@ pub struct EvalRow {
     pub decode_ep: u64,
     pub decode_num_workers: u64,
     pub conc: u64,
-    /// `true`, `false` or `none`; `prefill=<flag>,decode=<flag>` where the two differ on many nodes.
+    /// `true`, `false` or `none`; `prefill=<flag>,decode=<flag>` where the two differ in a multi-node job.
     pub dp_attention: String,
     pub prefill_dp_attention: String,
     pub decode_dp_attention: String,

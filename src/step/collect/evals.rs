@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::account::{Found, Ledger};
 use super::attempts::{self, Attempt, Newest};
 use super::eval_row::{self, EvalRow};
+use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
-use crate::account::Job;
 use crate::config::problem::Problem;
+use crate::ledger::Job;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
 use crate::step::results::file::Folder;
@@ -253,7 +253,7 @@ fn compare(
             },
         );
     }
-    evals.jobs = ledger.account(&found, std::mem::take(&mut evals.jobs));
+    evals.jobs = ledger.jobs(&found, std::mem::take(&mut evals.jobs));
 }
 
 /// What rows are sorted by.

@@ -2,10 +2,10 @@
 //!
 //! What cannot be read loses only itself, and is said. Folders are read side by side.
 
-pub mod account;
 mod attempts;
 pub mod eval_row;
 pub mod evals;
+pub mod ledger;
 pub mod reused;
 pub mod summary;
 pub mod throughput;

@@ -3,8 +3,8 @@
 use super::eval_row::{EvalRow, StdErr};
 use super::evals::Evals;
 use super::throughput::{Aggregate, Throughput};
-use crate::account::{Job, State};
 use crate::config::problem::Problem;
+use crate::ledger::{Job, State};
 use crate::step::markdown;
 
 /// The columns of single-node eval rows.

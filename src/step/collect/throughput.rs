@@ -7,11 +7,11 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::account::{Found, Ledger};
 use super::attempts::{self, Attempt};
+use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
-use crate::account::Job;
 use crate::config::problem::Problem;
+use crate::ledger::Job;
 use crate::matrix::envelope::Envelope;
 use crate::step::results::file;
 use crate::step::results::loose::{Cell, Map};
@@ -205,7 +205,7 @@ fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, results: &mut T
             }
         }
     }
-    results.jobs = ledger.account(&found, std::mem::take(&mut results.jobs));
+    results.jobs = ledger.jobs(&found, std::mem::take(&mut results.jobs));
 }
 
 impl Attempt for Aggregate {

@@ -35,7 +35,7 @@ pub struct Point {
     /// Where an agentic job's cache is offloaded to, and by what; empty where it is not.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub offload: String,
-    /// Sizes, without those that are 1, on many nodes of each side.
+    /// Sizes, without those that are 1, in a multi-node job of each side.
     pub topology: String,
     /// The concurrency.
     pub conc: u64,

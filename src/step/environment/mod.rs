@@ -173,7 +173,7 @@ impl Job<'_> {
         }
     }
 
-    /// The eval's concurrency, or all of them; only rows of many nodes have one of their own.
+    /// The eval's concurrency, or all of them; only multi-node rows have one of their own.
     fn eval_conc(&self) -> String {
         match (self.roles(), self.row.eval.eval_all_concs) {
             (None, _) => String::new(),
@@ -186,7 +186,7 @@ impl Job<'_> {
 /// A variable's value; `None` where the variable is not set.
 type Value = fn(&Job<'_>) -> Option<String>;
 
-/// Every variable of a job, but those of the two sides of many nodes.
+/// Every variable of a job, but those of the two sides of a multi-node job.
 #[rustfmt::skip]
 const VARIABLES: &[(&str, Value)] = &[
     ("EXP_NAME", |j| text(&j.row.exp_name)),
@@ -241,7 +241,7 @@ const VARIABLES: &[(&str, Value)] = &[
 /// The value of a variable of one side.
 type SideValue = fn(&Role) -> String;
 
-/// The variables of one side of many nodes, after `PREFILL_` or `DECODE_`.
+/// The variables of one side of a multi-node job, after `PREFILL_` or `DECODE_`.
 const SIDE_VARIABLES: &[(&str, SideValue)] = &[
     ("NUM_WORKERS", |r| r.num_worker.to_string()),
     ("TP", |r| r.tp.to_string()),

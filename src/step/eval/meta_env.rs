@@ -107,7 +107,7 @@ impl Reader<'_> {
 
 impl MetaEnv {
     /// What a job's variables say, without concurrencies. One node counts as its own prefill and decode side; of
-    /// many nodes the plain sizes are those of the prefill side.
+    /// a multi-node job the plain sizes are those of the prefill side.
     #[must_use]
     pub fn of(job: &Job) -> (Self, Problems) {
         let mut r = Reader {

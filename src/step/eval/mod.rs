@@ -22,8 +22,8 @@ use self::framework::{Framework, Point, Runtime};
 use self::job::Job;
 use self::meta_env::{Batch, MetaEnv};
 use self::progress::Progress;
+use super::clean::STALE_FOLDER;
 use super::stage;
-use super::sweep::STALE_FOLDER;
 use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
 
@@ -296,7 +296,7 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
             highest.ok_or_else(|| failed("BENCH_MAX_CONCURRENCY", format!("`{text}` is no list such as 4x8")))?;
         return Ok(vec![highest]);
     }
-    // A launch sets the workspace for every job; srt-slurm's own are those on many nodes.
+    // A launch sets the workspace for every job; srt-slurm's own are the multi-node ones.
     let srt = job.text("INFMAX_WORKSPACE").is_some() && job.text("IS_MULTINODE") != Some("false");
     Ok(vec![if srt { CONCURRENCY_SRT } else { CONCURRENCY }])
 }

@@ -33,13 +33,13 @@ use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
+use crate::step::clean;
 use crate::step::environment::eval_max_model_len;
 use crate::step::eval::context;
 use crate::step::eval::framework;
 use crate::step::eval::job::Job;
 use crate::step::eval::task::{self, Task};
 use crate::step::stage::shown;
-use crate::step::sweep;
 
 /// The log of a script, a container or a client, in the workspace; server logs are always kept, and it is one.
 pub const LAUNCH_LOG: &str = "launch.log";
@@ -202,11 +202,11 @@ fn clear(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) 
     for released in release(backend, job.runner, job.state).map_err(|p| Failure::new(Kind::Infrastructure, p))? {
         show(&format!("launch: released {released} of an earlier job"));
     }
-    let swept = sweep::sweep(job.workspace);
-    for path in &swept.removed {
+    let cleaned = clean::clean(job.workspace);
+    for path in &cleaned.removed {
         show(&format!("launch: removed {} of an earlier job", shown(path)));
     }
-    let problems = swept.problems.into_result();
+    let problems = cleaned.problems.into_result();
     problems.map_err(|problems| Failure::new(Kind::Infrastructure, problems))
 }
 

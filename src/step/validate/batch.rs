@@ -56,7 +56,7 @@ impl Points<'_> {
 
     fn without_meta(&mut self, reason: &MetaError) {
         let asked = self.expected.is_some() || self.files.iter().any(|(_, conc)| conc.is_some());
-        // A single point at a desk needs no meta_env.json; a broken one is never right.
+        // A single point that was run locally needs no meta_env.json; a broken one is never right.
         if asked || *reason != MetaError::Missing {
             let message = format!(
                 "{} {reason}, so nothing says which points were evaluated",

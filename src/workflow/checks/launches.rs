@@ -1,5 +1,5 @@
-//! The order of steps on a node: it is swept before anything else, what the job leaves is uploaded whatever happened, the
-//! gate comes after the uploads, and at the end the node is released and swept again.
+//! The order of steps on a node: it is cleaned before anything else, what the job leaves is uploaded whatever happened, the
+//! gate comes after the uploads, and at the end the node is released and cleaned again.
 
 use crate::config::problem::Problems;
 use crate::config::tree::Node;
@@ -12,9 +12,12 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
         for job in file.jobs() {
             let is_launch = |step: &Node<'_>| calls(step, &["launch"]) && !calls(step, &["launch", "--release"]);
             if let Some(launch) = job.steps().iter().position(is_launch) {
-                swept_first(file, &job, launch, problems);
+                cleaned_first(file, &job, launch, problems);
                 uploaded(file, &job.steps()[launch..], problems);
-                for (what, command) in [("released", &["launch", "--release"][..]), ("swept again", &["sweep"])] {
+                for (what, command) in [
+                    ("released", &["launch", "--release"][..]),
+                    ("cleaned again", &["clean"]),
+                ] {
                     ended(file, &job, launch, what, command, problems);
                 }
             }
@@ -22,23 +25,23 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
     }
 }
 
-fn swept_first(file: &File<'_>, job: &Job<'_, '_>, launch: usize, problems: &mut Problems) {
+fn cleaned_first(file: &File<'_>, job: &Job<'_, '_>, launch: usize, problems: &mut Problems) {
     let before = &job.steps()[..launch];
-    let sweep = before.iter().position(|step| calls(step, &["sweep"]));
+    let clean = before.iter().position(|step| calls(step, &["clean"]));
     let checkout = before.iter().position(|step| uses(step, "actions/checkout"));
-    let late = match (sweep, checkout) {
-        (Some(sweep), Some(checkout)) => sweep > checkout,
-        (sweep, _) => sweep.is_none(),
+    let late = match (clean, checkout) {
+        (Some(clean), Some(checkout)) => clean > checkout,
+        (clean, _) => clean.is_none(),
     };
     if late {
         let span = checkout.map_or(job.id.span, |at| before[at].span);
         let message = format!(
-            "`{}` does not sweep its node first: what an earlier job left stays",
+            "`{}` does not clean its node first: what an earlier job left stays",
             job.id.text()
         );
         problems.push(
             file.problem(span, message)
-                .hint("run `sweepctl sweep` before the checkout"),
+                .hint("run `sweepctl clean` before the checkout"),
         );
     }
 }

@@ -1,12 +1,12 @@
-//! `sweepctl sweep`: a workspace without an earlier job's results.
+//! `sweepctl clean`: a workspace without an earlier job's results.
 
 use std::path::PathBuf;
 
 use clap::Args;
 
 use super::output;
+use crate::step::clean;
 use crate::step::stage::shown;
-use crate::step::sweep;
 
 /// Remove what an earlier job left in the workspace
 ///
@@ -14,7 +14,7 @@ use crate::step::sweep;
 /// results, server logs and GPU metrics at the workspace's top, and its folders of raw agentic and set-aside results.
 /// Links are removed, never followed.
 #[derive(Debug, Args)]
-pub struct Sweep {
+pub struct Clean {
     /// The workspace
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
     workspace: PathBuf,
@@ -23,21 +23,21 @@ pub struct Sweep {
     json: bool,
 }
 
-impl Sweep {
-    /// Sweeps, and says what it removed.
+impl Clean {
+    /// Cleans, and says what it removed.
     ///
     /// # Errors
     /// Everything that could not be removed.
     pub fn run(&self) -> anyhow::Result<()> {
-        let swept = sweep::sweep(&self.workspace);
-        for path in &swept.removed {
+        let cleaned = clean::clean(&self.workspace);
+        for path in &cleaned.removed {
             eprintln!("removed {}", shown(path));
         }
         if output::wants_json(self.json) {
-            output::json(&serde_json::json!({ "removed": swept.removed }))?;
+            output::json(&serde_json::json!({ "removed": cleaned.removed }))?;
         } else {
-            println!("{} removed from {}", swept.removed.len(), self.workspace.display());
+            println!("{} removed from {}", cleaned.removed.len(), self.workspace.display());
         }
-        Ok(swept.problems.into_result()?)
+        Ok(cleaned.problems.into_result()?)
     }
 }

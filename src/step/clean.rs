@@ -1,4 +1,4 @@
-//! Clearing a workspace of what an earlier job left, so that nothing of it is uploaded for this one.
+//! Cleaning a workspace of what an earlier job left, so that nothing of it is uploaded for this one.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ pub const STALE_FOLDER: &str = "stale";
 
 /// What was cleared, and what could not be.
 #[derive(Debug, Default)]
-pub struct Swept {
+pub struct Cleaned {
     /// What was removed, sorted.
     pub removed: Vec<PathBuf>,
     /// What stands in the way.
@@ -20,8 +20,8 @@ pub struct Swept {
 /// Removes from a workspace every file that an upload would gather there, and the folders of raw results. Links are
 /// removed, never followed; everything else stays.
 #[must_use]
-pub fn sweep(workspace: &Path) -> Swept {
-    let mut swept = Swept::default();
+pub fn clean(workspace: &Path) -> Cleaned {
+    let mut cleaned = Cleaned::default();
     let globs: Vec<&str> = [&EVAL[..], &ANY_RESULT, &SERVER_LOGS, &GPU_METRICS].concat();
     let listed = set(&globs);
     let entries = match std::fs::read_dir(workspace) {
@@ -29,8 +29,10 @@ pub fn sweep(workspace: &Path) -> Swept {
         Err(error) => {
             let name = workspace.display().to_string();
             let problem = Problem::file(&name, format!("the workspace cannot be read: {error}"));
-            swept.problems.push(problem.hint("name the workspace with --workspace"));
-            return swept;
+            cleaned
+                .problems
+                .push(problem.hint("name the workspace with --workspace"));
+            return cleaned;
         }
     };
     for entry in entries.flatten() {
@@ -49,15 +51,15 @@ pub fn sweep(workspace: &Path) -> Swept {
             continue;
         };
         match removed {
-            Ok(()) => swept.removed.push(path),
+            Ok(()) => cleaned.removed.push(path),
             Err(error) => {
                 let problem = Problem::file(&shown(&path), format!("it cannot be removed: {error}"));
-                swept
+                cleaned
                     .problems
                     .push(problem.hint("a container wrote it as another user: remove it there"));
             }
         }
     }
-    swept.removed.sort();
-    swept
+    cleaned.removed.sort();
+    cleaned
 }

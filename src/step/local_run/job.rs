@@ -1,4 +1,4 @@
-//! One job of a desk: launch, result, uploads, gate.
+//! One job of a local run: launch, result, uploads, gate.
 
 use std::collections::VecDeque;
 use std::io::Write;
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, Desk, artifacts_of};
+use super::{Chosen, LocalRun, artifacts_of};
 use crate::matrix::names::{self, ArtifactKind};
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::launch::failure::Kind;
@@ -24,7 +24,7 @@ const GRACE: Duration = Duration::from_secs(7);
 const REASON: usize = 600;
 /// Lines of a step's output that its reason is looked for in.
 const TAIL: usize = 80;
-/// What a workflow sets and a job at a desk must not see: it would write into another job's files, or pass for one.
+/// What a workflow sets and a local job must not see: it would write into another job's files, or pass for one.
 const OF_A_RUN: [&str; 11] = [
     "GITHUB_ACTIONS",
     "GITHUB_ENV",
@@ -80,7 +80,7 @@ pub struct Finished {
 
 /// A job with its folders.
 pub(super) struct Job<'a> {
-    desk: &'a Desk,
+    local: &'a LocalRun,
     chosen: &'a Chosen,
     folder: PathBuf,
     workspace: PathBuf,
@@ -95,10 +95,10 @@ struct StepFailed {
 }
 
 impl<'a> Job<'a> {
-    pub(super) fn new(desk: &'a Desk, chosen: &'a Chosen) -> Self {
-        let folder = desk.job_folder(&chosen.envelope.id);
+    pub(super) fn new(local: &'a LocalRun, chosen: &'a Chosen) -> Self {
+        let folder = local.job_folder(&chosen.envelope.id);
         Self {
-            desk,
+            local,
             chosen,
             workspace: folder.join("workspace"),
             envelope: folder.join("envelope.json"),
@@ -157,7 +157,7 @@ impl<'a> Job<'a> {
     /// Makes the job's folders anew; of an earlier, interrupted attempt nothing stays but what it still runs, which
     /// the launch releases.
     fn prepare(&self) -> std::io::Result<()> {
-        for old in artifacts_of(&self.desk.artifacts(), &self.chosen.envelope.id) {
+        for old in artifacts_of(&self.local.artifacts(), &self.chosen.envelope.id) {
             std::fs::remove_dir_all(old)?;
         }
         if self.workspace.exists() {
@@ -214,14 +214,14 @@ impl<'a> Job<'a> {
 
     /// An artifact without files is none: uploads leave it out.
     fn drop_empty_artifacts(&self) {
-        for folder in artifacts_of(&self.desk.artifacts(), &self.chosen.envelope.id) {
+        for folder in artifacts_of(&self.local.artifacts(), &self.chosen.envelope.id) {
             // Only an empty folder can be removed so.
             let _ = std::fs::remove_dir(folder);
         }
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new(&self.desk.program);
+        let mut command = Command::new(&self.local.program);
         command
             .args(arguments)
             .arg("--envelope")
@@ -240,7 +240,7 @@ impl<'a> Job<'a> {
     fn launch(&self) -> Command {
         let mut command = self.command(&["launch", "--runner-name", &self.chosen.runner]);
         command.arg("--workspace").arg(&self.workspace);
-        command.arg("--runner-config").arg(&self.desk.runner_config);
+        command.arg("--runner-config").arg(&self.local.runner_config);
         command
     }
 
@@ -259,8 +259,8 @@ impl<'a> Job<'a> {
         let mut command = self.command(&["upload", "--kind", &name]);
         let nowhere = self.folder.join("none");
         command.arg("--workspace").arg(&self.workspace);
-        command.arg("--to").arg(self.desk.artifacts());
-        // Those of a Slurm host are no job's of this desk.
+        command.arg("--to").arg(self.local.artifacts());
+        // Those of a Slurm host are not those of this run.
         command.arg("--logs").arg(&nowhere).arg("--run-logs").arg(&nowhere);
         command
     }

@@ -1,4 +1,4 @@
-//! A plan at a desk: the whole road with the mock server, the real client and the real lm-eval.
+//! A plan run locally: the whole road with the mock server, the real client and the real lm-eval.
 
 use std::path::Path;
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! The account of a plan: of every planned job, what became of it. Collectors write it, the verdict reads it.
+//! The ledger of a plan: of every planned job, what became of it. Collectors write it, the verdict reads it.
 
 use serde::{Deserialize, Serialize};
 

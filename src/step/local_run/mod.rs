@@ -1,4 +1,4 @@
-//! A plan at a desk: its jobs run one after another, or a few at a time, on this machine, through the very commands
+//! A plan run locally: its jobs run one after another, or a few at a time, on this machine, through the very commands
 //! that the steps of a workflow call, and leave what a workflow's artifacts would hold.
 //!
 //! `OUT/plan.json` holds the chosen envelopes, `OUT/artifacts/` what a download of all artifacts would, `OUT/jobs/<id>/`
@@ -32,7 +32,7 @@ pub const ARTIFACTS: &str = "artifacts";
 
 /// What jobs are run, and how.
 #[derive(Debug)]
-pub struct Desk {
+pub struct LocalRun {
     /// The folder that everything goes to, absolute.
     pub out: PathBuf,
     /// The binary whose commands are called.
@@ -122,7 +122,7 @@ fn local_runner(envelope: &Envelope, runners: &Runners) -> Result<String, Proble
     }
 }
 
-impl Desk {
+impl LocalRun {
     /// Claims the folder for these jobs. A folder of an earlier run goes on where that ended.
     ///
     /// # Errors

@@ -1,4 +1,4 @@
-//! What the collectors say of each planned job: the JSON that `sweepctl collect ... --plan F --account FILE` writes.
+//! What the collectors say of each planned job: the JSON that `sweepctl collect ... --plan F --ledger FILE` writes.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -6,31 +6,31 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 
 use super::text;
-use crate::account::{Job, State};
 use crate::config::problem::{Problem, Problems};
+use crate::ledger::{Job, State};
 
-/// How deep accounts lie below their folder: an artifact each, with a folder of its own.
+/// How deep ledgers lie below their folder: an artifact each, with a folder of its own.
 const MAX_DEPTH: usize = 4;
 
 /// What was found of every job, by its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Accounts(HashMap<String, Job>);
+pub struct Ledgers(HashMap<String, Job>);
 
-impl Accounts {
-    /// Reads every account below a folder: the JSON files that hold an object with a list of `jobs`. Links are not
+impl Ledgers {
+    /// Reads every ledger below a folder: the JSON files that hold an object with a list of `jobs`. Links are not
     /// followed, other files are passed over.
     ///
     /// # Errors
-    /// A folder without an account, and JSON files that cannot be read.
+    /// A folder without a ledger, and JSON files that cannot be read.
     pub fn read(dir: &Path) -> Result<Self, Problems> {
         #[derive(Deserialize)]
-        struct Account {
+        struct Ledger {
             jobs: Vec<Job>,
         }
         let mut files = Vec::new();
         let mut problems = Problems::default();
         json_files(dir, MAX_DEPTH, &mut files, &mut problems);
-        let mut accounts = Self::default();
+        let mut ledgers = Self::default();
         let mut found = false;
         for path in files {
             let read = text::read(&path).and_then(|source| {
@@ -39,28 +39,28 @@ impl Accounts {
                 if !value.get("jobs").is_some_and(serde_json::Value::is_array) {
                     return Ok(None);
                 }
-                serde_json::from_value::<Account>(value).map(Some).map_err(|error| {
-                    let message = format!("`{}` is no account of jobs: {error}", source.name);
+                serde_json::from_value::<Ledger>(value).map(Some).map_err(|error| {
+                    let message = format!("`{}` is no ledger of jobs: {error}", source.name);
                     Problem::file(&source.name, message)
-                        .hint("write it with `sweepctl collect ... --plan F --account FILE`")
+                        .hint("write it with `sweepctl collect ... --plan F --ledger FILE`")
                 })
             });
             match read {
                 Ok(None) => {}
-                Ok(Some(account)) => {
+                Ok(Some(ledger)) => {
                     found = true;
-                    account.jobs.into_iter().for_each(|job| accounts.add(job));
+                    ledger.jobs.into_iter().for_each(|job| ledgers.add(job));
                 }
                 Err(problem) => problems.push(problem),
             }
         }
         if !found && problems.0.is_empty() {
             let place = dir.display().to_string();
-            let problem = Problem::file(&place, format!("no collector left an account in `{place}`"));
-            problems.push(problem.hint("keep what `sweepctl collect ... --plan F --account FILE` writes there"));
+            let problem = Problem::file(&place, format!("no collector left a ledger in `{place}`"));
+            problems.push(problem.hint("keep what `sweepctl collect ... --plan F --ledger FILE` writes there"));
         }
         problems.into_result()?;
-        Ok(accounts)
+        Ok(ledgers)
     }
 
     /// The worst state counts; a superseded attempt says nothing of the job.

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::account::{Job, State};
 use crate::config::problem::Problem;
+use crate::ledger::{Job, State};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
 
@@ -69,7 +69,7 @@ impl<'p> Ledger<'p> {
 
     /// Compares what was planned with what was found: every job in the plan's order, then the superseded attempts.
     #[must_use]
-    pub fn account(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
+    pub fn jobs(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
         let job = |planned: &Planned<'_>| {
             let (state, reason) = match found.get(&planned.envelope.id) {
                 None => (State::Missing, "no result arrived".to_owned()),
