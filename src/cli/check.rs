@@ -6,12 +6,14 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
+use super::format::{self, Format, FormatArgs};
 use super::inputs::CONFIGS;
 use super::output;
 use crate::config::kind::Kind;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::source::Source;
 use crate::config::{master, runners::Runners};
+use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
 use crate::repo::CHANGELOG;
 
@@ -21,9 +23,8 @@ pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
     #[arg(value_name = "PATH", default_value = ".")]
     paths: Vec<PathBuf>,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What one file holds.
@@ -67,8 +68,10 @@ impl Check {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
         problems.into_result()?;
-        if output::wants_json(self.json) {
-            return output::json(&checked);
+        match self.format.chosen() {
+            Format::Json => return output::json(&checked),
+            Format::Sarif => return format::sarif("check", &[]),
+            Format::Text => {}
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
@@ -91,7 +94,8 @@ impl Check {
                 let found = in_folder(path);
                 if found.is_empty() {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` holds no configs and no changelog"));
+                    let problem =
+                        findings::NOTHING_TO_CHECK.file(&place, format!("`{place}` holds no configs and no changelog"));
                     problems.push(problem.hint(format!("run from the repository's root, where `{CONFIGS}/` is")));
                 }
                 files.extend(found);
@@ -102,7 +106,8 @@ impl Check {
                 Some(kind) => files.push((kind, path.clone())),
                 None => {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
+                    let problem =
+                        findings::UNKNOWN_KIND.file(&place, format!("`{place}` has no name that says what it is"));
                     let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
                                  thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));

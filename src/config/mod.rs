@@ -3,6 +3,7 @@
 pub mod changelog;
 pub mod clusters;
 pub mod decode;
+pub mod draw;
 pub mod kind;
 pub mod labels;
 pub mod master;
@@ -36,9 +37,6 @@ pub fn load<T>(
     let value = decode(&mut decoder, &root);
     decoder.problems.into_result()?;
     value.ok_or_else(|| {
-        Problems::from(problem::Problem::file(
-            &source.name,
-            "the file holds nothing that can be read",
-        ))
+        Problems::from(crate::findings::config::NOTHING.file(&source.name, "the file holds nothing that can be read"))
     })
 }

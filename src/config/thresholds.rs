@@ -11,6 +11,7 @@ use super::decode::{Decoder, Fields};
 use super::problem::Problems;
 use super::source::Source;
 use super::tree::{Node, Value};
+use crate::findings::config;
 
 /// The copy that serves a repository without thresholds of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/thresholds.yaml");
@@ -151,7 +152,8 @@ fn calibration_is_whole(d: &mut Decoder, f: &Fields<'_, '_>) {
     let parts = ["mean", "spread", "samples"];
     let there: Vec<_> = parts.iter().filter(|part| f.has(part)).collect();
     if !there.is_empty() && there.len() < parts.len() {
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at(there[0]),
             "a calibration has `mean`, `spread` and `samples`",
             "give all three, or none",
@@ -162,7 +164,8 @@ fn calibration_is_whole(d: &mut Decoder, f: &Fields<'_, '_>) {
 fn share(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<f64> {
     let value = d.decimal(node, name)?;
     if value < Decimal::ZERO || value > Decimal::ONE {
-        d.report(
+        d.refuse(
+            &config::OUT_OF_RANGE,
             node.span,
             format!("`{name}` is {value}, it must be 0 to 1"),
             "write a share such as 0.9",
