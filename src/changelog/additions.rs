@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::link::{Field, PullRequest, is_placeholder};
 use super::text::{Text, content, is_blank, is_comment};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::source::Source;
 use crate::config::tree::Node;
 use crate::findings::changelog;

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::link::{FIELD, Field, PullRequest, is_placeholder};
 use super::text;
 use crate::config::changelog::Changelog;
-use crate::config::problem::{Problem, Problems, Span};
+use crate::config::problem::{Problems, Span};
 use crate::config::tree::Node;
 use crate::findings::changelog;
 

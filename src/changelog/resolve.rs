@@ -10,7 +10,7 @@ use super::canonicalize::{filled_in, open_links};
 use super::link::{Field, PullRequest, is_placeholder};
 use super::text::{Text, is_blank, is_comment};
 use crate::config::changelog::{Changelog, beyond};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::source::Source;
 use crate::config::tree::Node;
 use crate::findings::changelog;

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decode::Decoder;
-use super::problem::{Place, Problem, Problems, Span};
+use super::problem::{Place, Problems, Span};
 use super::scalar::Scalar;
 use super::source::Source;
 use super::tree::{self, Node, Value};

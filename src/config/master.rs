@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 
 use self::search_space::{Allowed, SearchEntry, SearchSpaceEntry};
 use super::decode::{Decoder, Fields};
-use super::problem::{Place, Problem, Problems, Span};
+use super::problem::{Place, Problems, Span};
 use super::source::Source;
 use super::tree::{self, Node};
 use super::types::{Component, ScenarioType, SeqLen};

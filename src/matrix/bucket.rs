@@ -8,7 +8,7 @@ use super::envelope::{self, Envelope, Overrides};
 use super::names::{self, ArtifactKind};
 use super::plan::Plan;
 use super::row::{EvalMark, Row};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::types::{NodeKind, ScenarioType, SeqLen};
 use crate::findings::plan as findings;
 

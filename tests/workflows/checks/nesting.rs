@@ -7,18 +7,16 @@ use sweepctl::config::source::Source;
 use super::{Case, assert_found, found};
 use crate::workflows::source;
 
-const CASES: &[Case] = &[
+const CASES: &[Case] = &[(
     (
-        (
-            "gpu.yml",
-            "    steps:\n",
-            "    steps: []\n  again:\n    permissions: {}\n    uses: ./.github/workflows/shard.yml\n    steps:\n",
-        ),
-        ("gpu.yml", "    uses: ./.github/workflows/shard.yml"),
-        "the calls never end: run.yml calls shard.yml calls gpu.yml calls shard.yml again",
-        "workflow/call-cycle",
+        "gpu.yml",
+        "    steps:\n",
+        "    steps: []\n  again:\n    permissions: {}\n    uses: ./.github/workflows/shard.yml\n    steps:\n",
     ),
-];
+    ("gpu.yml", "    uses: ./.github/workflows/shard.yml"),
+    "the calls never end: run.yml calls shard.yml calls gpu.yml calls shard.yml again",
+    "workflow/call-cycle",
+)];
 
 #[test]
 fn each_is_found_at_its_place() {
