@@ -52,7 +52,7 @@ fn said(output: &Output) -> String {
     );
     assert!(output.stdout.is_empty());
     assert!(
-        said.starts_with("error: "),
+        said.starts_with("error["),
         "{}",
         said.chars().take(2000).collect::<String>()
     );

@@ -173,7 +173,11 @@ fn on_actions_the_first_nine_are_annotations_and_the_rest_is_in_the_summary() {
         assert!(annotation.starts_with(&start), "{annotation}");
     }
     let rest = std::fs::read_to_string(&summary).expect("a summary");
-    assert_eq!(rest.matches("error: no config matches").count(), 3, "{rest}");
+    assert_eq!(
+        rest.matches("error[plan/unknown-config]: no config matches").count(),
+        3,
+        "{rest}"
+    );
     for n in 9..12 {
         assert!(rest.contains(&format!("`no-such-config-{n}`")), "{rest}");
     }

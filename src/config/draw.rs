@@ -1,78 +1,82 @@
 //! Problems as people read them: with their id, the line and a caret, as compilers show them.
 
 use std::borrow::Cow;
+use std::fmt::Write;
 
-use annotate_snippets::{Annotation, AnnotationKind, Element, Group, Level, Origin, Renderer, Snippet};
-
-use super::problem::{Problem, Problems, Span, printable};
+use super::problem::{Problem, Problems, printable};
 use crate::findings::Severity;
-
-/// How wide the drawing of a place may be, in columns.
-const WIDTH: usize = 140;
 
 /// A problem without colours.
 #[must_use]
 pub fn plain(problem: &Problem) -> String {
-    draw(problem, &Renderer::plain())
+    draw(problem, ("", ""))
 }
 
 /// All problems without colours, and how many they are.
 #[must_use]
 pub fn all_plain(problems: &Problems) -> String {
-    all(problems, &Renderer::plain())
+    all(problems, plain)
 }
 
 /// A problem with colours, for a stream that takes them away where they are not wanted.
 #[must_use]
 pub fn styled(problem: &Problem) -> String {
-    draw(problem, &Renderer::styled())
+    let start = match problem.severity {
+        Severity::Error => "\u{1b}[1;31m",
+        Severity::Warning => "\u{1b}[1;33m",
+        Severity::Notice => "\u{1b}[1;34m",
+    };
+    draw(problem, (start, "\u{1b}[0m"))
 }
 
 /// All problems with colours, and how many they are.
 #[must_use]
 pub fn all_styled(problems: &Problems) -> String {
-    all(problems, &Renderer::styled())
+    all(problems, styled)
 }
 
-fn all(problems: &Problems, renderer: &Renderer) -> String {
-    let mut drawn: Vec<String> = problems.0.iter().map(|problem| draw(problem, renderer)).collect();
+fn all(problems: &Problems, draw: fn(&Problem) -> String) -> String {
+    let mut drawn: Vec<String> = problems.0.iter().map(draw).collect();
     if drawn.len() > 1 {
         drawn.push(format!("{} problems", drawn.len()));
     }
     drawn.join("\n\n")
 }
 
-fn draw(problem: &Problem, renderer: &Renderer) -> String {
-    let (level, name) = match problem.severity {
-        Severity::Error => (Level::ERROR, None),
-        Severity::Warning => (Level::WARNING, None),
-        Severity::Notice => (Level::NOTE, Some(Severity::Notice.name())),
-    };
-    let level = match name {
-        Some(name) => level.with_name(name),
-        None => level,
-    };
-    let title = level
-        .primary_title(printable(&shortened(&problem.message)))
-        .id(problem.finding.id);
-    let mut group = Group::with_title(title);
-    let file = printable(&problem.file);
+/// Draws a problem; its name and its caret stand between the two marks of a colour.
+fn draw(problem: &Problem, (start, end): (&str, &str)) -> String {
+    let (severity, id) = (problem.severity.name(), problem.finding.id);
+    let message = printable(&shortened(&problem.message));
+    let mut out = format!("{start}{severity}[{id}]{end}: {message}");
     if let Some(span) = problem.span {
-        group = group.element(Origin::path(file).line(span.line).char_column(span.column));
-        group = group.element(snippet(&problem.line, span));
+        let gutter = span.line.to_string().len();
+        let (text, lead) = excerpt(&problem.line, span.column);
+        let room = text.chars().count().saturating_sub(lead);
+        // A `String` takes whatever is written to it.
+        let _ = write!(
+            out,
+            "\n{:gutter$}--> {}:{}:{}\n{:gutter$} |\n{} | {}\n{:gutter$} | {:lead$}{start}{}{end}",
+            "",
+            printable(&problem.file),
+            span.line,
+            span.column,
+            "",
+            span.line,
+            text,
+            "",
+            "",
+            "^".repeat(span.length.min(room).max(1)),
+        );
     } else if !problem.file.is_empty() && !problem.message.contains(&problem.file) {
-        group = group.element(Origin::path(file));
+        out.push_str(&format!("\n --> {}", printable(&problem.file)));
     }
-    group = group.elements(
-        problem
-            .log
-            .iter()
-            .map(|line| Element::from(Level::NOTE.no_name().message(printable(line)))),
-    );
+    for line in &problem.log {
+        out.push_str(&format!("\n  | {}", printable(line)));
+    }
     if let Some(hint) = &problem.hint {
-        group = group.element(Level::HELP.message(printable(hint)));
+        out.push_str(&format!("\n  = help: {}", printable(hint)));
     }
-    renderer.clone().term_width(WIDTH).render(&[group])
+    out
 }
 
 /// The longest message that is shown, in characters.
@@ -89,21 +93,19 @@ fn shortened(text: &str) -> Cow<'_, str> {
 /// The widest part of an offending line that is shown, in characters.
 const EXCERPT: usize = 120;
 
-/// The offending line around a place, with the place marked.
-fn snippet(line: &str, span: Span) -> Snippet<'static, Annotation<'static>> {
-    let skip = (span.column - 1).saturating_sub(EXCERPT / 2);
-    let shown = line.chars().skip(skip).take(EXCERPT);
-    let lead = if skip > 0 { "..." } else { "" };
-    let mut text: String = lead
+/// The part of a line around a column, and how many characters of it stand before that column.
+fn excerpt(line: &str, column: usize) -> (String, usize) {
+    let skip = (column - 1).saturating_sub(EXCERPT / 2);
+    let mut text: String = line
         .chars()
-        .chain(shown.map(|c| if c.is_control() { ' ' } else { c }))
+        .skip(skip)
+        .take(EXCERPT)
+        .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    // The runner takes `##[name]` for a command wherever it stands.
-    text = text.replace("##[", "# [");
-    let byte = |at: usize| text.char_indices().nth(at).map_or(text.len(), |(byte, _)| byte);
-    let at = span.column - 1 - skip + lead.len();
-    let marked = byte(at)..byte(at + span.length);
-    Snippet::source(text)
-        .line_start(span.line)
-        .annotation(AnnotationKind::Primary.span(marked))
+    let mut lead = column - 1 - skip;
+    if skip > 0 {
+        text.insert_str(0, "...");
+        lead += 3;
+    }
+    (text, lead)
 }
