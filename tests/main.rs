@@ -22,6 +22,8 @@ mod mistakes;
 mod mock_server;
 mod mutations;
 mod policy;
+mod power;
+mod priority;
 mod process;
 mod properties;
 mod repositories;

@@ -8,6 +8,7 @@ pub mod eval;
 pub mod launch;
 pub mod local_run;
 pub mod markdown;
+pub mod power;
 pub mod results;
 pub mod serving;
 pub mod stage;
