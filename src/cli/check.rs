@@ -19,7 +19,7 @@ use crate::repo::CHANGELOG;
 #[derive(Debug, Args)]
 pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]

@@ -16,13 +16,13 @@ use crate::repo::Repo;
 use crate::runner::{self, RunnerFile};
 
 const AFTER_HELP: &str = "\
-The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. Locally, save one of a webhook's recent
+The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. Locally, save one of a webhook's recent \
 deliveries, change its labels, and see what they would do before anyone sets them:
 
   sweepctl decide --event labeled.json
 
-Of the head commit only the message is read, through git, for the skip marker. On GitHub Actions a commit that is not
-in the clone is an error: check out with `fetch-depth: 0`. Locally it is said, and no marker is assumed.";
+Of the head commit only the message is read, through git, for the skip marker. On GitHub Actions a commit that is not \
+in the clone is an error: check out with `fetch-depth: 0`. Locally it is a warning, and no marker is assumed.";
 
 /// `sweepctl decide`
 #[derive(Debug, Args)]

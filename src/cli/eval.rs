@@ -113,9 +113,9 @@ pub struct Run {
     /// The server's URL, such as http://localhost:8000
     #[arg(long, value_name = "URL")]
     endpoint: String,
-    /// Requests at a time; several numbers with spaces between run one after another
-    /// [default: EVAL_CONC, EVAL_CONCURRENT_REQUESTS, the highest of BENCH_MAX_CONCURRENCY, 64]
-    #[arg(long, value_name = "N...", value_parser = parse_points, verbatim_doc_comment)]
+    /// Requests at a time; several numbers with spaces between run one after another [default: EVAL_CONC,
+    /// EVAL_CONCURRENT_REQUESTS, the highest of BENCH_MAX_CONCURRENCY, 64]
+    #[arg(long, value_name = "N...", value_parser = parse_points)]
     concurrency: Option<Points>,
     /// A task's file, or its name under configs/evals [default: the row's suite, else gsm8k]
     #[arg(long, value_name = "FILE|NAME")]

@@ -65,7 +65,7 @@ pub struct Launch {
 fn help() -> String {
     let codes: Vec<String> = EXIT_CODES
         .iter()
-        .map(|(_, code, meaning)| format!("  {code}   {meaning}"))
+        .map(|(_, code, meaning)| format!("  {code}   {}", meaning.replace("; ", ";\n       ")))
         .collect();
     format!(
         "\
@@ -77,9 +77,9 @@ Exit codes:
   130  ended by SIGINT; 143 by SIGTERM
 
 Examples:
-  sweepctl launch --envelope envelope.json --dry-run     what would run, on any machine
+  sweepctl launch --envelope envelope.json --dry-run     what would run
   exec sweepctl launch --envelope envelope.json          in a step
-  sweepctl launch --release --envelope envelope.json     in a cleanup step with `if: always()`",
+  sweepctl launch --release --envelope envelope.json     in a step that always runs",
         codes.join("\n")
     )
 }

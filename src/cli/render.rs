@@ -20,9 +20,9 @@ configs/labels.yaml (the labels that restart a sweep), and templates. A template
 stands in for the built-in one of the same name.
 
 Examples:
-  sweepctl render                 write .github/workflows and the composite action
-  sweepctl render --check         what CI runs: a diff and exit 1 where files are not what they would be rendered to
-  sweepctl render --out /tmp/w    look at the result first";
+  sweepctl render                 write workflows and the composite action
+  sweepctl render --check         what CI runs: a diff, and exit 1 where there is one
+  sweepctl render --out /tmp/w    write elsewhere, to look at the result first";
 
 /// `sweepctl render`
 #[derive(Debug, Args)]

@@ -17,9 +17,9 @@ use crate::step::collect::reused::{self, Checked};
 use crate::step::markdown;
 
 const AFTER_HELP: &str = "\
-A run stands in where somebody who may say so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one,
-on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run
-fulfils the command fails: each run that was looked at is named with its reason, and the comment that would pin a good
+A run is reused where somebody who may decide so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one, \
+on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run \
+fulfils the command fails: each run that was checked is named with its reason, and the comment that would pin a valid \
 one is printed.";
 
 /// Runs that are listed for people; the newest are the ones that matter.

@@ -24,9 +24,9 @@ pub struct Upload {
     /// The job's envelope, a JSON file
     #[arg(long, value_name = "FILE")]
     envelope: PathBuf,
-    /// A folder to gather from, in the workspace; several times for several
-    /// [default: the workspace; for `eval` also its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
-    #[arg(long, value_name = "DIR", verbatim_doc_comment)]
+    /// A folder to gather from, in the workspace; several times for several [default: the workspace; for `eval` also
+    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
+    #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// The folder that the artifact's folder is made in, as a download lays it [default: RUNNER_TEMP/sweepctl-upload]
     #[arg(long, value_name = "DIR")]

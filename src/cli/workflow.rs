@@ -35,15 +35,17 @@ Of a folder, files that `unmanaged` in configs/workflows.yaml names are read for
 check it.
 
 Examples:
-  sweepctl workflow check                                    .github/workflows and .github/actions
-  sweepctl workflow check .github/workflows/run-sweep.yml    findings of one file; its callees are looked at too";
+  sweepctl workflow check
+      .github/workflows and .github/actions
+  sweepctl workflow check .github/workflows/run-sweep.yml
+      findings of one file; its callees are read too";
 
 /// `sweepctl workflow check`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Check {
     /// Files, and folders that hold a `.github` or workflow files [default: this folder]
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
