@@ -13,6 +13,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::{master, runners::Runners};
 use crate::matrix::expand::Expansion;
+use crate::plural;
 use crate::repo::CHANGELOG;
 
 /// `sweepctl check`
@@ -72,16 +73,9 @@ impl Check {
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
-            .map(|c| {
-                vec![
-                    c.file.clone(),
-                    c.kind.to_owned(),
-                    c.count.to_string(),
-                    c.counts.to_owned(),
-                ]
-            })
+            .map(|c| vec![c.file.clone(), c.kind.to_owned(), plural::count(c.count, c.counts)])
             .collect();
-        output::text(&output::table(&["file", "kind", "holds", ""], &rows))
+        output::text(&output::table(&["file", "kind", "holds"], &rows))
     }
 
     fn files(&self, problems: &mut Problems) -> Vec<(Kind, PathBuf)> {

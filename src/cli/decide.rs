@@ -47,7 +47,7 @@ pub struct EventArgs {
     /// The event's name, such as `push` [default: GITHUB_EVENT_NAME, else what the payload looks like]
     #[arg(long, value_name = "NAME")]
     event_name: Option<String>,
-    /// The ref that was pushed, in full, instead of the payload's (which is what GITHUB_REF says)
+    /// The ref that was pushed, in full, instead of the payload's (GITHUB_REF holds it)
     #[arg(long, value_name = "REF")]
     r#ref: Option<String>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct EventArgs {
 }
 
 impl Decide {
-    /// Decides, and says so to everyone who asked.
+    /// Decides, and prints or writes the decision.
     ///
     /// # Errors
     /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:

@@ -12,6 +12,7 @@ use crate::github::client::answers::Run;
 use crate::github::dispatch::{self, Request};
 use crate::github::event::Hash;
 use crate::github::text;
+use crate::plural;
 
 const AFTER_HELP: &str = "\
 A pull request is swept as it is now: its newest commit must have been approved by somebody with write access, or be \
@@ -142,7 +143,10 @@ impl Dispatch {
             (form.evals_only, "--evals-only"),
         ];
         let jobs = dispatch_plan::parsed(command, &set_flags(&flags))?.rows()?.len();
-        anstream::eprintln!("note: the command gives {jobs} jobs on the configs here");
+        anstream::eprintln!(
+            "note: the command gives {} on the configs here",
+            plural::count(jobs, "job")
+        );
         Ok(())
     }
 

@@ -24,7 +24,7 @@ use crate::step::eval::{self, Report, Request};
 pub enum Eval {
     Context(Context),
     Run(Box<Run>),
-    /// Judge an eval: fail unless it is whole and every score clears its threshold
+    /// Validate an eval: fail unless it is whole and every score clears its threshold
     ///
     /// It fails on a score under its threshold or that is no number from 0 to 1, a task of which nothing was
     /// checked, missing samples, silent answers, files that cannot be read, and concurrencies that were asked for and
@@ -47,7 +47,7 @@ impl Eval {
     }
 }
 
-/// Print how much context an eval gets, and how its server is told
+/// Print how much context an eval gets, and the server setting for it
 ///
 /// Variables of the environment (MODEL, MODEL_PATH, FRAMEWORK, ISL, OSL, MAX_MODEL_LEN, EVAL_MAX_MODEL_LEN ...) override
 /// the envelope's row, and stand in for it without one.

@@ -39,7 +39,7 @@ pub struct GateArgs {
     /// What stands behind the gate
     #[arg(long, value_name = "JOB")]
     r#for: For,
-    /// The plan's folder, to tell what was not planned from what was dropped
+    /// The plan's folder, to distinguish what was not planned from what did not run
     #[arg(long, value_name = "DIR")]
     plan: Option<PathBuf>,
     /// Print JSON, also on a terminal

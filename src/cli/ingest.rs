@@ -1,4 +1,4 @@
-//! `sweepctl ingest`: tells another repository that results are there.
+//! `sweepctl ingest`: notifies another repository of new results.
 
 use clap::Args;
 
@@ -15,7 +15,7 @@ repeated. GH_TOKEN needs `contents: write` in the repository that is notified.";
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Ingest {
-    /// The repository that is told
+    /// The repository that is notified
     #[arg(long, value_name = "OWNER/NAME")]
     to: Slug,
     /// The event's type

@@ -38,7 +38,7 @@ struct Line {
 }
 
 impl Init {
-    /// Writes what is missing, and says what was written and what was kept.
+    /// Writes what is missing, and prints what was written and what was kept.
     ///
     /// # Errors
     /// Files that cannot be written, and settings or templates of the repository's own that cannot be read.

@@ -104,7 +104,7 @@ struct Planned<'a> {
 }
 
 impl Launch {
-    /// Launches, releases, or says what would be done.
+    /// Launches, releases, or prints what would be done.
     ///
     /// # Errors
     /// Inputs that are refused, and a launch that failed, whose kind is the exit code.

@@ -11,6 +11,7 @@ use crate::config::labels::{self, Labels};
 use crate::config::problem::{Problem, Problems, printable};
 use crate::config::source::Source;
 use crate::config::workflows::{self, Workflows};
+use crate::plural;
 use crate::workflow::render::{self, Drift, Rendered};
 use crate::workflow::templates::{FOLDER, Templates};
 
@@ -52,9 +53,9 @@ impl Render {
         let written = render::write(&self.out, &rendered)?;
         let mut text: String = written.iter().map(|path| format!("wrote {path}\n")).collect();
         text.push_str(&format!(
-            "{} of {} files were up to date\n",
+            "{} of {} up to date\n",
             rendered.len() - written.len(),
-            rendered.len()
+            plural::count(rendered.len(), "file")
         ));
         output::text(&text)
     }

@@ -16,6 +16,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::plan_files;
+use crate::plural;
 use crate::process::Cancellation;
 use crate::step::local_run::{self, Chosen, Finished, LocalRun, Verdict};
 
@@ -70,7 +71,7 @@ struct Printed<'a> {
 }
 
 impl Run {
-    /// Runs, collects, and says what became of each job.
+    /// Runs, collects, and prints what became of each job.
     ///
     /// # Errors
     /// A plan that cannot be read or run here, and every job that is not done.
@@ -94,7 +95,11 @@ impl Run {
         let finished = local.run(&chosen, &cancel, &|line| progress.line(line));
         progress.finish();
         if let Some(signal) = cancel.signal() {
-            let message = format!("ended by {signal} after {} of {} jobs", finished.len(), chosen.len());
+            let message = format!(
+                "ended by {signal} after {} of {}",
+                finished.len(),
+                plural::count(chosen.len(), "job")
+            );
             let problem = Problem::file("", message).hint("the same command goes on where this one ended");
             return Err(Problems::from(problem).into());
         }

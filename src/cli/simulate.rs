@@ -58,7 +58,7 @@ pub struct Simulate {
     /// Plan the newest commit that added changelog entries
     #[arg(long, help_heading = "The plan", conflicts_with_all = ["base_ref", "head_ref"])]
     latest: bool,
-    /// Where the changelog is compared from, instead of what the event says
+    /// Where the changelog is compared from, instead of the refs of the event
     #[arg(long, value_name = "REF", help_heading = "The plan", requires = "head_ref")]
     base_ref: Option<String>,
     /// Where it is compared to

@@ -8,6 +8,7 @@ use super::envelope_file;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::names::{self, ArtifactKind};
+use crate::plural;
 use crate::runner::{self, RunnerFile};
 use crate::step::upload::{self, Gathered, Request};
 
@@ -46,7 +47,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Gathers, writes the step's outputs, then says what was refused.
+    /// Gathers, writes the step's outputs, then prints what was refused.
     ///
     /// # Errors
     /// Everything that was refused.
@@ -112,9 +113,9 @@ impl Upload {
             }));
         }
         println!(
-            "{}: {} files, {} bytes",
+            "{}: {}, {} bytes",
             gathered.name,
-            gathered.files.len(),
+            plural::count(gathered.files.len(), "file"),
             gathered.bytes
         );
         for file in &gathered.files {

@@ -1,4 +1,4 @@
-//! `sweepctl workflow`: what is asked about workflow files.
+//! `sweepctl workflow`: what is checked of workflow files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::workflow::check;
 /// `sweepctl workflow`
 #[derive(Debug, Subcommand)]
 pub enum Workflow {
-    /// Find what GitHub only says when a workflow runs
+    /// Find what GitHub reports only when a workflow runs
     Check(Check),
-    /// Say which jobs would run for an event and a plan, and why the others would not
+    /// Show which jobs would run for an event and a plan, and why the others would not
     Simulate(Box<Simulate>),
 }
 

@@ -57,10 +57,10 @@ impl Kind {
             Self::Runners => "runners",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
-            Self::Labels => "labels",
-            Self::Thresholds => "thresholds",
+            Self::Labels => "label",
+            Self::Thresholds => "threshold",
             Self::CiPriority => "ci-priority",
-            Self::Workflows => "workflows",
+            Self::Workflows => "workflow",
         }
     }
 
@@ -128,10 +128,10 @@ impl Kind {
     #[must_use]
     pub fn counts(self) -> &'static str {
         match self {
-            Self::Master => "configs",
+            Self::Master => "config",
             Self::Runners | Self::Labels => "labels",
-            Self::Changelog => "entries",
-            Self::EvalPolicy => "policies",
+            Self::Changelog => "entry",
+            Self::EvalPolicy => "policy",
             Self::Thresholds => "thresholds",
             Self::CiPriority => "file",
             Self::Workflows => "workflows",
