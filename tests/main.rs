@@ -26,6 +26,7 @@ mod process;
 mod properties;
 mod repositories;
 mod schemas;
+mod screens;
 mod slurm;
 mod support;
 mod throughput;

@@ -13,7 +13,7 @@ const DEFAULT_WIDTH: u16 = 80;
 const LEAST_PROSE: u16 = 20;
 
 /// The columns that are left out first where a table is too wide, in this order.
-const LEAST_WANTED: [&str; 14] = [
+const LEAST_WANTED: [&str; 13] = [
     "concurrencies of its group",
     "precision",
     "framework",
@@ -26,12 +26,11 @@ const LEAST_WANTED: [&str; 14] = [
     "ep",
     "commit",
     "runs on",
-    "id",
     "isl/osl",
 ];
 
 /// The columns of sentences: they are wrapped, never left out.
-const PROSE: [&str; 5] = ["why", "why not", "name, or why not", "reason", "value"];
+const PROSE: [&str; 6] = ["job", "why", "why not", "name, or why not", "reason", "value"];
 
 /// The columns whose words are coloured.
 const STATES: [&str; 3] = ["state", "result", "verdict"];
