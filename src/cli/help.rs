@@ -48,11 +48,9 @@ const ABOVE: &str = "\
 const BELOW: &str = "\
 {options}
 
-Help of one command: sweepctl COMMAND --help. What a change would cost:
-  sweepctl plan --base-ref main --head-ref HEAD --summary
-
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage; of `launch` also 70 host,
-71 preflight, 72 engine, 73 benchmark, 74 eval gate (see `launch --help`).
+Help of one command: sweepctl COMMAND --help
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage; of `launch` also 70
+host, 71 preflight, 72 engine, 73 benchmark, 74 eval gate (`launch --help`).
 Output is a table on a terminal, and JSON when piped or with --json.
 ";
 

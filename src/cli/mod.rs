@@ -59,7 +59,7 @@ pub const REFUSED: u8 = 1;
 /// Wrong usage.
 pub const USAGE: u8 = 2;
 
-/// Decides, runs and gates LLM inference benchmark and accuracy sweeps on GitHub Actions
+/// Decides, runs and gates LLM benchmark and accuracy sweeps on GitHub Actions
 #[derive(Debug, Parser)]
 #[command(name = "sweepctl", version = env!("SWEEPCTL_VERSION"), about, max_term_width = 110)]
 pub(crate) struct Cli {

@@ -32,8 +32,8 @@ const LEAST_WANTED: [&str; 13] = [
 /// The columns of sentences: they are wrapped, never left out.
 const PROSE: [&str; 6] = ["job", "why", "why not", "name, or why not", "reason", "value"];
 
-/// The columns whose words are coloured.
-const STATES: [&str; 3] = ["state", "result", "verdict"];
+/// The columns whose words are coloured; they are never left out.
+const STATES: [&str; 4] = ["state", "result", "verdict", "eval"];
 
 /// How a table is drawn.
 #[derive(Debug, Clone, Copy)]
