@@ -22,7 +22,7 @@ stands in for the built-in one of the same name.
 
 Examples:
   sweepctl render                 write workflows and the composite action
-  sweepctl render --check         what CI runs: a diff, and exit 1 where there is one
+  sweepctl render --check         what CI runs: exit 1 where files differ
   sweepctl render --out /tmp/w    write elsewhere, to look at the result first";
 
 /// `sweepctl render`

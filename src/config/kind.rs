@@ -57,10 +57,10 @@ impl Kind {
             Self::Runners => "runners",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
-            Self::Labels => "label",
-            Self::Thresholds => "threshold",
+            Self::Labels => "labels",
+            Self::Thresholds => "thresholds",
             Self::CiPriority => "ci-priority",
-            Self::Workflows => "workflow",
+            Self::Workflows => "workflows",
         }
     }
 
@@ -129,12 +129,12 @@ impl Kind {
     pub fn counts(self) -> &'static str {
         match self {
             Self::Master => "config",
-            Self::Runners | Self::Labels => "labels",
+            Self::Runners | Self::Labels => "label",
             Self::Changelog => "entry",
             Self::EvalPolicy => "policy",
-            Self::Thresholds => "thresholds",
+            Self::Thresholds => "threshold",
             Self::CiPriority => "file",
-            Self::Workflows => "workflows",
+            Self::Workflows => "workflow",
         }
     }
 }
