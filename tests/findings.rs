@@ -1,5 +1,7 @@
 //! Findings: their ids, their page, and how they are printed.
 
+mod sarif;
+
 use serde_json::Value;
 use sweepctl::findings::{all, page, refusals};
 

@@ -168,7 +168,7 @@ fn on_actions_the_first_nine_are_annotations_and_the_rest_is_in_the_summary() {
     for (n, annotation) in annotations.iter().enumerate() {
         let line = 5 + 3 * n;
         let start = format!(
-            "::error file=perf-changelog.yaml,line={line},col=17::no config matches the key `no-such-config-{n}`"
+            "::error file=perf-changelog.yaml,line={line},col=17,title=plan/unknown-config::no config matches the key `no-such-config-{n}`"
         );
         assert!(annotation.starts_with(&start), "{annotation}");
     }
@@ -194,6 +194,6 @@ fn on_actions_a_file_of_the_work_tree_is_named_as_it_is() {
         .expect("it runs");
     let said = stderr(&output);
     let wanted =
-        "::error file=configs/amd-master.yaml,line=4,col=3::config `alpha-mi-vllm-fp8` lacks `model-prefix`%0A";
+        "::error file=configs/amd-master.yaml,line=4,col=3,title=config/missing-field::config `alpha-mi-vllm-fp8` lacks `model-prefix`%0A";
     assert!(said.lines().any(|line| line.starts_with(wanted)), "{said}");
 }

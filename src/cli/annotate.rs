@@ -18,7 +18,7 @@ pub fn problems(problems: &[Problem]) {
             .unwrap_or_default();
         let place = place(problem);
         let message = format!("{}{hint}", problem.message);
-        runner::annotate(level(problem.severity), "", &message, place.as_ref());
+        runner::annotate(level(problem.severity), problem.finding.id, &message, place.as_ref());
     }
     let rest = problems.get(MAX_ANNOTATIONS..).unwrap_or_default();
     if rest.is_empty() {

@@ -55,6 +55,7 @@ impl Place {
     /// A problem here.
     #[must_use]
     #[track_caller]
+    #[expect(clippy::disallowed_methods, reason = "it is one of them")]
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         Problem::at(&self.source, self.span, message)
     }
@@ -333,7 +334,7 @@ mod tests {
 
     #[test]
     fn no_name_starts_a_line_or_a_command() {
-        let problem = Problem::file("a\n::error::x", "b\r\n::add-mask::y").hint("c ##[group]z");
+        let problem = files::MISSING.file("a\n::error::x", "b\r\n::add-mask::y").hint("c ##[group]z");
         let text = problem.to_string();
         assert!(text.lines().all(|line| !line.trim_start().starts_with("::")), "{text}");
         assert!(!text.contains("##["), "{text}");

@@ -175,19 +175,39 @@ An **error** makes the command exit with 1. A **warning** and a **notice** do no
 `check`, `workflow check` and `changelog check` take `--format text|json|sarif`; `--json` is short for `--format json`.
 What is found is always said as text on standard error. With `--json`, which most commands take, a refusal also prints
 `{\"findings\": [...]}` on standard output, each with `id`, `severity`, `file`, `line`, `column`, `end-column` (columns
-count characters from 1), `message` and `remedy`. With `--format sarif` a SARIF 2.1.0 log is printed, also where nothing
-is found, which code scanning takes:
-
-```yaml
-- run: sweepctl check --format sarif >sweepctl.sarif
-- if: always()
-  uses: github/codeql-action/upload-sarif@<commit>
-  with:
-    sarif_file: sweepctl.sarif
-    category: sweepctl-check
-```
+count characters from 1), `message` and `remedy`. On GitHub Actions the id is the title of the annotation.
 
 An id that ends in `/refused` is that of a whole area: its message says the rest.
+
+## Code scanning
+
+With `--format sarif` a SARIF 2.1.0 log is printed, also where nothing is found, so that alerts of what was fixed are closed. A job
+that uploads it shows findings in the Security tab and on the lines of a pull request:
+
+```yaml
+jobs:
+  check:
+    runs-on: ubuntu-latest
+    permissions:
+      contents: read
+      security-events: write
+    steps:
+      - uses: actions/checkout@<commit>
+        with:
+          persist-credentials: false
+      - uses: ./.github/actions/setup-sweepctl
+      - run: sweepctl check --format sarif >sweepctl.sarif
+      - if: ${{ !cancelled() }}
+        uses: github/codeql-action/upload-sarif@<commit>
+        with:
+          sarif_file: sweepctl.sarif
+          category: sweepctl-check
+```
+
+A private repository also needs `actions: read`, and code scanning switched on. Pull requests of forks have no token that
+may upload: there the annotations remain. Each log has a category of its own, so `workflow check` is uploaded in a second
+step as `sweepctl-workflow-check`. Paths are relative to the repository's root. A finding of a whole file stands on its
+first line, and one without a file stands in `no-file`: code scanning takes no log in which a result lacks a place.
 ";
 
 #[cfg(test)]

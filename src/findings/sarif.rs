@@ -14,6 +14,10 @@ use crate::config::problem::{Problem, printable};
 /// The schema that a log names.
 pub const SCHEMA: &str = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json";
 
+/// Stands for a file where a problem has none, such as a missing ref, or is that of the repository as a whole: code
+/// scanning refuses an empty URI, and takes one that leads nowhere.
+const NO_FILE: &str = "no-file";
+
 /// What stays as it is in the path of a URI.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'/')
@@ -73,27 +77,33 @@ fn result(problem: &Problem, rules: &[&Finding], roots: &Roots) -> Value {
     let mut text = printable(&problem.message);
     text.push_str("\n");
     text.push_str(&printable(problem.remedy()));
-    let mut result = json!({
+    json!({
         "ruleId": problem.finding.id,
         "ruleIndex": index,
         "level": level(problem.severity),
         "message": { "text": text },
-        "locations": [],
-    });
+        "locations": [{ "physicalLocation": place(problem, roots) }],
+    })
+}
+
+/// The place, always with a file and a line: code scanning takes no log in which one result lacks them.
+fn place(problem: &Problem, roots: &Roots) -> Value {
     let path = problem.path();
-    if !path.as_os_str().is_empty() {
-        let mut place = json!({ "artifactLocation": { "uri": uri(&path, roots) } });
-        if let Some(span) = problem.span {
-            place["region"] = json!({
-                "startLine": span.line,
-                "startColumn": span.column,
-                "endLine": span.line,
-                "endColumn": problem.end_column(span),
-            });
-        }
-        result["locations"] = json!([{ "physicalLocation": place }]);
-    }
-    result
+    let named = match path.as_os_str().is_empty() {
+        true => String::new(),
+        false => uri(&path, roots),
+    };
+    let uri = if named.is_empty() { NO_FILE } else { &named };
+    let region = match problem.span {
+        Some(span) => json!({
+            "startLine": span.line,
+            "startColumn": span.column,
+            "endLine": span.line,
+            "endColumn": problem.end_column(span),
+        }),
+        None => json!({ "startLine": 1 }),
+    };
+    json!({ "artifactLocation": { "uri": uri }, "region": region })
 }
 
 fn level(severity: Severity) -> &'static str {
@@ -139,6 +149,20 @@ fn normal(path: &Path) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::findings::files;
+
+    #[test]
+    fn every_result_has_a_file_and_a_line() {
+        let roots = Roots {
+            here: "/home/me/fleet".into(),
+            repository: "/home/me/fleet".into(),
+        };
+        for (file, uri) in [("", "no-file"), (".", "no-file"), ("configs", "configs"), ("a.yaml", "a.yaml")] {
+            let place = place(&files::MISSING.file(file, "missing"), &roots);
+            assert_eq!(place["artifactLocation"]["uri"], uri, "{file:?}");
+            assert_eq!(place["region"], json!({ "startLine": 1 }), "{file:?}");
+        }
+    }
 
     #[test]
     fn paths_become_relative_uris() {
