@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::secrets::{self, Mask};
+
 pub use lines::{harmless, read as read_lines};
 
 /// How long a group may take to end once it was asked to. A cancelled step is killed 10 s after its first signal, and
@@ -120,8 +122,8 @@ pub struct Watch {
     pub deadline: Option<Duration>,
     /// Where its output is kept, masked; the file is started anew.
     pub log: Option<PathBuf>,
-    /// What no line may show.
-    pub secrets: Vec<String>,
+    /// What no line may show; the secrets of the environment unless given.
+    pub mask: Mask,
     /// How long its group may take to end.
     pub grace: Duration,
     /// Whether lines are kept from being workflow commands.
@@ -133,7 +135,7 @@ impl Default for Watch {
         Self {
             deadline: None,
             log: None,
-            secrets: Vec::new(),
+            mask: Mask::of_environment(),
             grace: GRACE,
             neutralise: crate::runner::on_actions(),
         }
@@ -194,7 +196,7 @@ impl std::fmt::Display for Outcome {
 
 /// Runs a command to its end, with every line of its standard output and error handed to `show`, in order.
 ///
-/// The child gets no standard input. Carriage returns end lines too, so that progress bars are seen.
+/// The child gets no standard input, and nothing of what [`secrets::withhold`] keeps from it. Carriage returns end lines too, so that progress bars are seen.
 ///
 /// # Errors
 /// The command cannot be started, or its log cannot be written.
@@ -206,6 +208,7 @@ pub fn run(
 ) -> io::Result<Outcome> {
     let mut log = watch.log.as_deref().map(create_log).transpose()?;
     let (reader, writer) = io::pipe()?;
+    secrets::withhold(&mut command);
     command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -219,8 +222,8 @@ pub fn run(
     // The command holds this process' ends of the pipe: without them the reader sees the end of the output.
     drop(command);
     let (sender, receiver) = sync_channel(QUEUE);
-    let secrets = watch.secrets.clone();
-    std::thread::spawn(move || lines::read(reader, &secrets, |text| sender.send(text).is_ok()));
+    let mask = watch.mask.clone();
+    std::thread::spawn(move || lines::read(reader, &mask, |text| sender.send(text).is_ok()));
 
     let mut failed = None;
     let mut take = |text: String| {

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::annotate;
 use super::envelope_file;
 use super::eval_validate::Validate;
-use super::inputs::PolicyArgs;
+use super::inputs::{self, PolicyArgs};
 use super::output;
 use crate::config::problem::Problem;
 use crate::process::Cancellation;
@@ -160,6 +160,7 @@ fn parse_points(text: &str) -> Result<Points, String> {
 impl Run {
     fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
+        inputs::declare_launch_secrets()?;
         // Without its envelope the job is still described by its environment, and the eval fails all the same.
         let (envelope, unread) = match self.envelope.as_deref().map(envelope_file::read).transpose() {
             Ok(envelope) => (envelope, None),

@@ -9,7 +9,7 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::inputs::PolicyArgs;
+use super::inputs::{self, PolicyArgs};
 use super::{annotate, envelope_file, job, output};
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
@@ -113,6 +113,7 @@ impl Launch {
         let Some(envelope) = envelope.as_ref().filter(|_| !self.release) else {
             return self.release(envelope.as_ref());
         };
+        inputs::declare_launch_secrets()?;
         let runners = self.runners()?;
         let workspace = std::path::absolute(&self.workspace)?;
         let mut place = job::place(envelope, self.runner_name.as_deref())?;

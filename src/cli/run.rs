@@ -11,6 +11,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::inputs;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
@@ -76,6 +77,7 @@ impl Run {
     /// A plan that cannot be read or run here, and every job that is not done.
     pub fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
+        inputs::declare_launch_secrets()?;
         let local = LocalRun {
             out: std::path::absolute(&self.out)?,
             program: std::env::current_exe()?,

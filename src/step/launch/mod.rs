@@ -33,6 +33,7 @@ use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
+use crate::secrets::Mask;
 use crate::step::clean;
 use crate::step::environment::eval_max_model_len;
 use crate::step::eval::context;
@@ -88,12 +89,12 @@ impl Chosen {
             clusters::Backend::Slurm(settings) => Ok(Self::Slurm(SlurmBackend {
                 settings: settings.clone(),
                 gpus_per_node: slurm::gpus_per_node(runners, label, runner),
-                secrets: child::secrets(),
+                mask: Mask::of_environment(),
             })),
             clusters::Backend::Srt(settings) => Ok(Self::Srt(SrtBackend {
                 settings: settings.clone(),
                 gpus_per_node: slurm::gpus_per_node(runners, label, runner),
-                secrets: child::secrets(),
+                mask: Mask::of_environment(),
             })),
         }
     }

@@ -19,6 +19,7 @@ use std::time::Instant;
 use crate::config::clusters::{self, Slurm, fleet_script};
 use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome, Stop};
+use crate::secrets::Mask;
 use crate::step::results::file;
 
 use super::LAUNCH_LOG;
@@ -42,7 +43,7 @@ pub struct SlurmBackend {
     /// GPUs of one node, where known: see [`gpus_per_node`].
     pub gpus_per_node: Option<u64>,
     /// What no line of a log may show.
-    pub secrets: Vec<String>,
+    pub mask: Mask,
 }
 
 impl SlurmBackend {
@@ -148,7 +149,7 @@ impl Backend for SlurmBackend {
             log: folder.join(format!("job-{id}.raw")).into(),
             own_log: true,
             copy: &job.workspace.join(LAUNCH_LOG),
-            secrets: &self.secrets,
+            mask: &self.mask,
             started,
         };
         // Nobody would look after a job that cannot be followed.
