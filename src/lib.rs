@@ -5,6 +5,7 @@
 pub mod changelog;
 pub mod cli;
 pub mod config;
+pub mod files;
 pub mod github;
 pub mod ledger;
 pub mod matrix;

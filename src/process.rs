@@ -33,7 +33,10 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Texts of up to 64 KiB that wait between the child and its readers; a slow reader then slows the child.
 const QUEUE: usize = 16;
 
-/// Whether this process, or a part of its work, was told to end: by SIGINT or SIGTERM, by a deadline, or by its owner.
+/// The signals that end this process: a closed terminal sends SIGHUP.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// Whether this process, or a part of its work, was told to end: by one of [`ENDING`], by a deadline, or by its owner.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
     flag: Arc<AtomicUsize>,
@@ -42,13 +45,16 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// Takes over SIGINT and SIGTERM for the rest of the process.
+    /// Takes over SIGINT, SIGTERM, SIGHUP and SIGQUIT for the rest of the process. What `nohup` set aside stays so.
     ///
     /// # Errors
     /// The system refuses a signal handler.
     pub fn install() -> io::Result<Self> {
         let flag = Arc::new(AtomicUsize::new(0));
-        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        for signal in ENDING {
+            if matches!(signal, Signal::SIGHUP | Signal::SIGQUIT) && is_ignored(signal) {
+                continue;
+            }
             let number = signal as i32;
             let value = usize::try_from(number).unwrap_or_default();
             signal_hook::flag::register_usize(number, Arc::clone(&flag), value)?;
@@ -112,6 +118,25 @@ impl Cancellation {
             std::thread::sleep(left.min(TICK));
         }
         false
+    }
+}
+
+/// Whether this process was started to ignore a signal.
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default();
+    mask & (1 << (signal as i32 - 1)) != 0
+}
+
+/// What a child is sent when this process gets a signal: to many a server SIGHUP says `read your settings again`, and
+/// SIGQUIT asks for a dump of its memory.
+fn passed_on(signal: Signal) -> Signal {
+    match signal {
+        Signal::SIGINT => Signal::SIGINT,
+        _ => Signal::SIGTERM,
     }
 }
 
@@ -289,7 +314,7 @@ fn supervise(
         match stop {
             None => {
                 if let Some(signal) = cancel.signal() {
-                    let _ = killpg(group, signal);
+                    let _ = killpg(group, passed_on(signal));
                     stop = Some((Stop::Cancelled(signal), Instant::now()));
                 } else if watch.deadline.is_some_and(|deadline| started.elapsed() >= deadline) {
                     let _ = killpg(group, Signal::SIGTERM);

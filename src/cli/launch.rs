@@ -74,7 +74,7 @@ Exit codes:
   1    refused: the envelope, the runners file or the policy
   2    wrong usage
 {}
-  130  ended by SIGINT; 143 by SIGTERM
+  130  ended by SIGINT; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT
 
 Examples:
   sweepctl launch --envelope envelope.json --dry-run     what would run, on any machine

@@ -10,6 +10,7 @@ use super::script::Script;
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters::{Container as Settings, Gpus, Mount, Runtime};
 use crate::config::problem::{Problem, Problems};
+use crate::files;
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::environment::{by_name, env_file};
 
@@ -168,7 +169,7 @@ impl Backend for Container {
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         self.script.find(job.workspace)?;
         let file = job.state.join(ENV_FILE);
-        write_private(&file, &env_file(job.environment)).map_err(|error| {
+        files::write_private(&file, env_file(job.environment).as_bytes()).map_err(|error| {
             let name = file.display().to_string();
             Problem::file(&name, format!("the container's variables cannot be written: {error}"))
         })?;
@@ -231,14 +232,4 @@ fn gpu_options(gpus: Gpus) -> &'static [&'static str] {
             "--security-opt=seccomp=unconfined",
         ],
     }
-}
-
-/// Writes a file that its user alone reads.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -156,6 +156,7 @@ pub fn launch(
     let survived = Arc::default();
     let _ = signal_hook::flag::register(nix::sys::signal::Signal::SIGXFSZ as i32, survived);
     let _lock = lock(job.state).map_err(infrastructure)?;
+    leftovers::adopt();
     clear(chosen.backend(), job, show)?;
     let fits = chosen.backend().intend(job).map(drop);
     fits.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
@@ -170,7 +171,7 @@ pub fn launch(
     let started = SystemTime::now();
     let limited = cancel.part(Some(limits.deadline));
     let ran = chosen.backend().attempt(job, &limited, show);
-    let released = leftovers::release(job.state).map_err(infrastructure);
+    let released = leftovers::release_own(job.state).map_err(infrastructure);
     if limited.is_late() && cancel.signal().is_none() && ran.is_err() {
         let minutes = limits.deadline.as_secs_f64() / 60.0;
         let problem = Problem::file("", format!("the job was ended at its deadline of {minutes:.1} minutes"));

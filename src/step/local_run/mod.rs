@@ -153,6 +153,20 @@ impl LocalRun {
         }
     }
 
+    /// Ends what a killed run left of jobs that are not finished, before anything of them is touched.
+    ///
+    /// # Errors
+    /// What is still there.
+    pub fn take_over(&self, chosen: &[Chosen], cancel: &Cancellation, say: &dyn Fn(&str)) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        for job in chosen {
+            if let Err(problem) = job::Job::new(self, job).take_over(cancel, say) {
+                problems.push(problem);
+            }
+        }
+        problems.into_result()
+    }
+
     /// Runs every job that is not finished; `say` hears of each step. The results stand in the order of the jobs, and
     /// those that a cancellation kept from their end are left out.
     pub fn run(&self, chosen: &[Chosen], cancel: &Cancellation, say: &(dyn Fn(&str) + Sync)) -> Vec<Finished> {
