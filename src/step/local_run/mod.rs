@@ -19,7 +19,6 @@ use indexmap::IndexSet;
 pub use job::{Finished, Verdict};
 
 use super::results::file;
-use crate::config::clusters::Backend;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
@@ -113,7 +112,7 @@ fn local_runner(envelope: &Envelope, runners: &Runners) -> Result<String, Proble
         Problem::file("", message).hint("leave it out with --only, or give its runner a `local` cluster")
     };
     match runners.cluster(runner) {
-        Some((_, cluster)) if matches!(cluster.backend, Backend::Local(_)) => Ok(runner.clone()),
+        Some((_, cluster)) if cluster.backend.runs_anywhere() => Ok(runner.clone()),
         Some((name, cluster)) => Err(refused(format!(
             "the cluster `{name}` of `{label}` starts jobs by `{}`",
             cluster.backend.name()

@@ -24,6 +24,7 @@ use crate::step::results::file;
 
 use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::preflight::Node;
 use submit::Submitted;
 
 pub(super) use follow::{Job, follow};
@@ -126,6 +127,11 @@ impl Backend for SlurmBackend {
         })
     }
 
+    fn preflight(&self, node: &mut Node<'_>) {
+        node.note(self.find_script(node.job).map(drop));
+        controller(node);
+    }
+
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let started = Instant::now();
         let mut problems = self.intend(job).err().unwrap_or_default();
@@ -162,6 +168,15 @@ impl Backend for SlurmBackend {
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
         release(runner, state)
     }
+}
+
+/// The controller answers; its nodes are Slurm's own to check.
+pub(super) fn controller(node: &mut Node<'_>) {
+    let answer = node.ask("scontrol", &["ping"]).map(drop);
+    node.note(answer.map_err(|problem| {
+        problem.hint("see whether slurmctld runs on that host, and whether SLURM_CONF names this cluster")
+    }));
+    node.model_folder(|path| Some(path.to_owned()));
 }
 
 /// The outcome of a launch that was cancelled before it had a job. Its record stays for the release: Slurm may yet

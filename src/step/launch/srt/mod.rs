@@ -18,6 +18,7 @@ use regex::Regex;
 
 use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::preflight::Node;
 use super::slurm::{self, Job, Record};
 use crate::config::clusters::Srt;
 use crate::config::problem::{Problem, Problems};
@@ -133,6 +134,10 @@ impl Backend for SrtBackend {
             commands: vec![command.chain([file.display().to_string()]).collect()],
             files: vec![(file, text)],
         })
+    }
+
+    fn preflight(&self, node: &mut Node<'_>) {
+        slurm::controller(node);
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
