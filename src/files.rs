@@ -290,7 +290,7 @@ pub fn walk(root: &Path, depth: usize) -> io::Result<Vec<Folder>> {
     let found = search(root, depth)?;
     match found.unseen.into_iter().next() {
         None => Ok(found.folders),
-        Some((path, error)) => Err(io::Error::new(error.kind(), format!("{}: {error}", shown(&path)))),
+        Some((path, error)) => Err(io::Error::new(error.kind(), format!("{}: {error}", escaped(&path)))),
     }
 }
 
@@ -308,16 +308,21 @@ fn list(path: &Path) -> io::Result<(Vec<OsString>, Vec<PathBuf>)> {
     Ok((names, folders))
 }
 
-/// A path as messages and published files show it: without a leading `./`, and no name that a container chose starts
-/// a line of its own.
+/// A path for people, and for published files: without a leading `./`. Whoever writes it down escapes it.
 #[must_use]
 pub fn shown(path: &Path) -> String {
     let text = path.to_string_lossy();
+    text.strip_prefix("./").unwrap_or(&text).to_owned()
+}
+
+/// A path on one line of a log: no name that a container chose starts a line of its own.
+#[must_use]
+pub fn escaped(path: &Path) -> String {
     let escape = |c: char| match c.is_control() {
         true => c.escape_default().to_string(),
         false => c.to_string(),
     };
-    text.strip_prefix("./").unwrap_or(&text).chars().map(escape).collect()
+    path.to_string_lossy().chars().map(escape).collect()
 }
 
 #[cfg(test)]

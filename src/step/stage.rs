@@ -9,7 +9,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::config::problem::Problem;
 use crate::files;
-pub use crate::files::{copy_into, move_into, open_own as open, shown, suffixed, write_into};
+pub use crate::files::{copy_into, escaped as shown, move_into, open_own as open, suffixed, write_into};
 use crate::matrix::names::{ArtifactKind, is_illegal};
 
 /// The files of an eval.
