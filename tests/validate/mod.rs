@@ -1,5 +1,8 @@
 //! `sweepctl eval validate`: each rule of the gate.
 
+mod hostile;
+mod shapes;
+
 use std::path::Path;
 
 use serde_json::{Value, json};

@@ -13,6 +13,9 @@ pub const DEFAULT: &str = "lm-eval";
 /// The frameworks that are built.
 pub const KNOWN: [&str; 1] = [DEFAULT];
 
+/// The file in a point's folder in which a framework that counts what answers are leaves the counts.
+pub const ANSWERS: &str = "sweepctl_answers.json";
+
 /// One eval at one concurrency.
 #[derive(Debug)]
 pub struct Point<'a> {

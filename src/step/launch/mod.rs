@@ -269,11 +269,16 @@ pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Optio
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    let of_cluster = || match runners.cluster(runner).map(|(_, cluster)| &cluster.backend) {
-        Some(clusters::Backend::Local(settings)) if !suite => settings.eval_task.clone(),
+    variable.or_else(|| cluster_task(runners, runner).filter(|_| !suite))
+}
+
+/// The eval task of a runner's cluster, for rows that name no suite.
+#[must_use]
+pub fn cluster_task(runners: &Runners, runner: &str) -> Option<String> {
+    match runners.cluster(runner).map(|(_, cluster)| &cluster.backend) {
+        Some(clusters::Backend::Local(settings)) => settings.eval_task.clone(),
         _ => None,
-    };
-    variable.or_else(of_cluster)
+    }
 }
 
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.
