@@ -123,8 +123,7 @@ impl Evals {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
         let (plan, thresholds) = both(common.plan(), Thresholds::here(self.thresholds.as_deref()))?;
-        let found =
-            evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
+        let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
         let (jobs, unplanned) = (&found.jobs, &found.unplanned);
         common.write(&path, &found.rows, jobs, unplanned, &found.problems)?;

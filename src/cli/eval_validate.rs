@@ -89,13 +89,16 @@ impl Validate {
     fn request(&self) -> Result<Request, Problems> {
         let expected = self.expected_concs.as_deref().map(validate::parse_concs).transpose();
         let envelope = self.envelope.as_deref().map(envelope_file::read).transpose();
-        let read = both(self.thresholds(), envelope);
+        let read = both(Thresholds::here(self.thresholds.as_deref()), envelope);
         let asked = both(
             expected.map_err(Problems::from),
             matching(&self.results_glob).map_err(Problems::from),
         );
         let ((thresholds, envelope), (expected_concs, results)) = both(read, asked)?;
-        let asked = envelope.as_ref().map(|envelope| self.asked(envelope)).unwrap_or_default();
+        let asked = envelope
+            .as_ref()
+            .map(|envelope| self.asked(envelope))
+            .unwrap_or_default();
         let variable = |name| {
             std::env::var(name)
                 .ok()

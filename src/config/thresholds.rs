@@ -131,7 +131,9 @@ impl Thresholds {
                     place: Place::new(source, key.span),
                 });
             };
-            let default = f.optional(d, "default", |d, node, name| Some(tasks(d, node, name, None, &mut keep)));
+            let default = f.optional(d, "default", |d, node, name| {
+                Some(tasks(d, node, name, None, &mut keep))
+            });
             let models = f.optional(d, "models", |d, node, name| {
                 let mut models = IndexMap::new();
                 for (key, value) in d.entries(node, name) {
@@ -255,7 +257,11 @@ fn threshold(d: &mut Decoder, node: &Node<'_>, task: &str) -> Option<Threshold> 
     let mut f = d.fields(node, &format!("the threshold of `{task}`"))?;
     if !f.has("min-score") && !f.has("max") {
         let hint = "give `min-score`, or `max` for a metric of which less is better";
-        d.report(node.span, format!("the threshold of `{task}` has neither `min-score` nor `max`"), hint);
+        d.report(
+            node.span,
+            format!("the threshold of `{task}` has neither `min-score` nor `max`"),
+            hint,
+        );
     }
     let min_score = f.optional(d, "min-score", share);
     let max = f.optional(d, "max", number);
@@ -302,7 +308,11 @@ fn spread(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<f64> {
     let value = d.decimal(node, name)?;
     if value < Decimal::ZERO {
         let message = format!("`{name}` is {value}, it must not be negative");
-        d.report(node.span, message, "write the standard deviation of the scores, such as 0.006");
+        d.report(
+            node.span,
+            message,
+            "write the standard deviation of the scores, such as 0.006",
+        );
         return None;
     }
     value.to_f64()

@@ -61,7 +61,11 @@ impl Set {
     fn set(&mut self, name: &str, pointer: &str, value: Option<Value>) {
         self.json(name, |root| {
             let (parent, key) = pointer.rsplit_once('/').expect("a pointer");
-            let parent = root.pointer_mut(parent).expect("its parent").as_object_mut().expect("an object");
+            let parent = root
+                .pointer_mut(parent)
+                .expect("its parent")
+                .as_object_mut()
+                .expect("an object");
             let key = key.replace("~1", "/");
             match value {
                 Some(value) => parent.insert(key, value),
@@ -84,8 +88,18 @@ impl Set {
             write(folder.path().join(name), text);
         }
         let mut command = sweepctl(folder.path());
-        command.env("GITHUB_RUN_ID", "7001").env("GITHUB_RUN_ATTEMPT", "2").env_remove("RUNNER_NAME");
-        command.args(["eval", "validate", "--envelope", "envelope.json", "--thresholds", "thresholds.yaml"]);
+        command
+            .env("GITHUB_RUN_ID", "7001")
+            .env("GITHUB_RUN_ATTEMPT", "2")
+            .env_remove("RUNNER_NAME");
+        command.args([
+            "eval",
+            "validate",
+            "--envelope",
+            "envelope.json",
+            "--thresholds",
+            "thresholds.yaml",
+        ]);
         let (code, _, stderr) = run(&mut command);
         (code, stderr)
     }
@@ -98,7 +112,9 @@ impl Set {
         }
         let mut command = sweepctl(folder.path());
         command.arg("collect").arg("evals").arg("sets");
-        command.arg("--thresholds").arg(folder.path().join("sets/a/thresholds.yaml"));
+        command
+            .arg("--thresholds")
+            .arg(folder.path().join("sets/a/thresholds.yaml"));
         let (_, stdout, stderr) = run(&mut command);
         let printed: Value = serde_json::from_str(&stdout).unwrap_or_else(|e| panic!("{e}: {stderr}"));
         printed["rows"].as_array().expect("rows").clone()
@@ -111,7 +127,11 @@ fn samples(questions: usize, answer: impl Fn(usize) -> String) -> String {
         json!({"doc_id": id, "resps": [[answer(id)]], "filtered_resps": ["4"], "filter": filter}).to_string() + "\n"
     };
     let filters = ["strict-match", "flexible-extract"];
-    filters.iter().flat_map(|filter| (0..questions).map(|id| (*filter, id))).map(line).collect()
+    filters
+        .iter()
+        .flat_map(|filter| (0..questions).map(|id| (*filter, id)))
+        .map(line)
+        .collect()
 }
 
 type Change = Box<dyn Fn(&mut Set)>;
@@ -130,11 +150,15 @@ impl Table {
     }
 
     fn gone(&mut self, file: &'static str, pointer: &'static str, wanted: &str) {
-        self.add(format!("{file} without {pointer}"), wanted, move |set| set.set(file, pointer, None));
+        self.add(format!("{file} without {pointer}"), wanted, move |set| {
+            set.set(file, pointer, None)
+        });
     }
 
     fn raw(&mut self, file: &'static str, from: &'static str, to: &'static str, wanted: &str) {
-        self.add(format!("{file} with {to} for {from}"), wanted, move |set| set.replace(file, from, to));
+        self.add(format!("{file} with {to} for {from}"), wanted, move |set| {
+            set.replace(file, from, to)
+        });
     }
 }
 
@@ -156,7 +180,15 @@ fn scores(table: &mut Table) {
     let strict = "/results/gsm8k/exact_match,strict-match";
     let flexible = "/results/gsm8k/exact_match,flexible-extract";
     for pointer in [strict, flexible] {
-        for value in [json!(-0.01), json!(1.01), json!(95), json!("0.95"), json!(true), json!([0.95]), json!({"v": 1})] {
+        for value in [
+            json!(-0.01),
+            json!(1.01),
+            json!(95),
+            json!("0.95"),
+            json!(true),
+            json!([0.95]),
+            json!({"v": 1}),
+        ] {
             table.field(RESULT, pointer, value, "not a number from 0 to 1");
         }
         for value in [json!(0.8999), json!(0), json!(0.0)] {
@@ -175,61 +207,144 @@ fn scores(table: &mut Table) {
     table.raw(RESULT, ":0.95", ":NaN", "is NaN, not a number from 0 to 1");
     table.field(RESULT, "/results/gsm8k", json!({}), "`gsm8k` has no metric");
     table.field(RESULT, "/results/gsm8k", json!([]), "`gsm8k` holds no metrics");
-    table.field(RESULT, "/results/gsm8k", json!({"exact_match_stderr,strict-match": 0.95}), "`gsm8k` has no metric");
-    table.field(RESULT, "/results/gsm8k", json!({"exact_match": 0.95}), "`gsm8k` has no metric");
+    table.field(
+        RESULT,
+        "/results/gsm8k",
+        json!({"exact_match_stderr,strict-match": 0.95}),
+        "`gsm8k` has no metric",
+    );
+    table.field(
+        RESULT,
+        "/results/gsm8k",
+        json!({"exact_match": 0.95}),
+        "`gsm8k` has no metric",
+    );
     table.field(RESULT, "/results", json!({}), "holds no task");
     table.field(RESULT, "/results", json!([]), "holds no task");
     table.gone(RESULT, "/results", "holds no task");
-    table.field(RESULT, "/integration_error", json!("no sandbox"), "the eval itself failed: no sandbox");
+    table.field(
+        RESULT,
+        "/integration_error",
+        json!("no sandbox"),
+        "the eval itself failed: no sandbox",
+    );
     table.field(RESULT, "/integration_error", json!({}), "the eval itself failed");
-    table.field(RESULT, "/higher_is_better/gsm8k/exact_match", json!(false), "no `max` judges it");
+    table.field(
+        RESULT,
+        "/higher_is_better/gsm8k/exact_match",
+        json!(false),
+        "no `max` judges it",
+    );
     table.field(RESULT, "/results/gsm8k/alias", json!("other"), PASSES);
     table.field(RESULT, "/results/gsm8k/f1,none", json!(0.1), PASSES);
-    table.field(RESULT, "/results/gsm8k/exact_match_stderr,strict-match", json!("N/A"), PASSES);
+    table.field(
+        RESULT,
+        "/results/gsm8k/exact_match_stderr,strict-match",
+        json!("N/A"),
+        PASSES,
+    );
 }
 
 fn tasks(table: &mut Table) {
     for name in [
-        "gsm8k_smoke", "GSM8K", "gsm8k ", " gsm8k", "Gsm8k", "gsm8k\u{200b}", "gsm8", "gsm8k_cot", "winogrande", "gsm8к", "",
+        "gsm8k_smoke",
+        "GSM8K",
+        "gsm8k ",
+        " gsm8k",
+        "Gsm8k",
+        "gsm8k\u{200b}",
+        "gsm8",
+        "gsm8k_cot",
+        "winogrande",
+        "gsm8к",
+        "",
     ] {
-        table.add(format!("the task `{name}` instead"), "the job asked for `gsm8k`, and `results` has none", move |set| {
-            let text = set.0[RESULT].replace("\"gsm8k\":", &format!("\"{name}\":"));
-            set.put(RESULT, text);
-            set.put("thresholds.yaml", format!("default: {{ gsm8k: 0.9, \"{name}x\": 0.1 }}\n"));
-        });
-        table.add(format!("the task `{name}` beside it"), "and the job asked for `gsm8k`", move |set| {
-            set.json(RESULT, |root| {
-                for part in ["results", "configs", "n-samples", "higher_is_better"] {
-                    let own = root[part]["gsm8k"].clone();
-                    root[part][name] = own;
-                }
-            });
-        });
+        table.add(
+            format!("the task `{name}` instead"),
+            "the job asked for `gsm8k`, and `results` has none",
+            move |set| {
+                let text = set.0[RESULT].replace("\"gsm8k\":", &format!("\"{name}\":"));
+                set.put(RESULT, text);
+                set.put(
+                    "thresholds.yaml",
+                    format!("default: {{ gsm8k: 0.9, \"{name}x\": 0.1 }}\n"),
+                );
+            },
+        );
+        table.add(
+            format!("the task `{name}` beside it"),
+            "and the job asked for `gsm8k`",
+            move |set| {
+                set.json(RESULT, |root| {
+                    for part in ["results", "configs", "n-samples", "higher_is_better"] {
+                        let own = root[part]["gsm8k"].clone();
+                        root[part][name] = own;
+                    }
+                });
+            },
+        );
     }
-    table.field(RESULT, "/groups", json!({"easy": {"exact_match,strict-match": 0.99}}), "`results` has `easy`");
+    table.field(
+        RESULT,
+        "/groups",
+        json!({"easy": {"exact_match,strict-match": 0.99}}),
+        "`results` has `easy`",
+    );
 }
 
 fn counts(table: &mut Table) {
     let effective = "/n-samples/gsm8k/effective";
-    for value in [json!(0), json!(-20), json!(19.5), json!("20"), json!(null), json!(true), json!([20]), json!({})] {
+    for value in [
+        json!(0),
+        json!(-20),
+        json!(19.5),
+        json!("20"),
+        json!(null),
+        json!(true),
+        json!([20]),
+        json!({}),
+    ] {
         table.field(RESULT, effective, value, "`gsm8k` evaluated ");
     }
-    for value in [json!(0), json!(-1), json!(20.5), json!("20"), json!(null), json!(false), json!([]), json!({})] {
+    for value in [
+        json!(0),
+        json!(-1),
+        json!(20.5),
+        json!("20"),
+        json!(null),
+        json!(false),
+        json!([]),
+        json!({}),
+    ] {
         table.field(RESULT, "/n-samples/gsm8k/original", value, "count of original samples");
     }
     table.field(RESULT, effective, json!(21), "more than there are");
-    table.field(RESULT, effective, json!(19), "evaluated 19 of 20 samples, and no limit was set");
-    table.field(RESULT, "/n-samples/gsm8k/original", json!(1319), "evaluated 20 of 1319 samples");
+    table.field(
+        RESULT,
+        effective,
+        json!(19),
+        "evaluated 19 of 20 samples, and no limit was set",
+    );
+    table.field(
+        RESULT,
+        "/n-samples/gsm8k/original",
+        json!(1319),
+        "evaluated 20 of 1319 samples",
+    );
     table.field(RESULT, "/n-samples/gsm8k/original", json!(19), "more than there are");
     table.gone(RESULT, effective, "`gsm8k` evaluated null samples");
     table.gone(RESULT, "/n-samples/gsm8k", "`gsm8k` has no sample count");
     table.gone(RESULT, "/n-samples", "`gsm8k` has no sample count");
     table.field(RESULT, "/n-samples", json!([]), "`gsm8k` has no sample count");
     table.field(RESULT, "/n-samples/gsm8k", json!(20), "`gsm8k` has no sample count");
-    table.add("a limit that the file alone says", "evaluated 20 of 1319 samples, and no limit", |set| {
-        set.set(RESULT, "/n-samples/gsm8k/original", Some(json!(1319)));
-        set.set(RESULT, "/config/limit", Some(json!(20)));
-    });
+    table.add(
+        "a limit that the file alone says",
+        "evaluated 20 of 1319 samples, and no limit",
+        |set| {
+            set.set(RESULT, "/n-samples/gsm8k/original", Some(json!(1319)));
+            set.set(RESULT, "/config/limit", Some(json!(20)));
+        },
+    );
     let limited = |limit: &'static str| {
         move |set: &mut Set| {
             set.set(RESULT, "/n-samples/gsm8k/original", Some(json!(1319)));
@@ -239,7 +354,11 @@ fn counts(table: &mut Table) {
     table.add("the job's own limit", PASSES, limited("20"));
     table.add("a larger limit of the job", "and the limit was 50", limited("50"));
     for limit in ["full", "0", ""] {
-        table.add(format!("the limit `{limit}`, which is none"), "no limit was set", limited(limit));
+        table.add(
+            format!("the limit `{limit}`, which is none"),
+            "no limit was set",
+            limited(limit),
+        );
     }
 }
 
@@ -265,20 +384,90 @@ fn family(set: &mut Set) {
 fn groups(table: &mut Table) {
     let cases: Vec<(&str, &'static str, Option<Value>, &str)> = vec![
         ("as it is", "/results/family", Some(json!({"acc,none": 0.95})), PASSES),
-        ("without a line of its own", "/results/family", Some(json!({"alias": "family"})), PASSES),
-        ("whose own line is under its floor", "/results/family/acc,none", Some(json!(0.5)), "`family` `acc,none` is 0.5000"),
-        ("told twice with two values", "/groups/family/acc,none", Some(json!(0.96)), "under `results` and 0.96 under `groups`"),
-        ("without a leaf's result", "/results/b", None, "`b` of the group `family` has no result"),
-        ("without a leaf's count", "/n-samples/b", None, "`b` has no sample count"),
-        ("with a short leaf", "/n-samples/b/effective", Some(json!(10)), "`b` evaluated 10 of 20"),
-        ("with an empty leaf", "/n-samples/b/effective", Some(json!(0)), "`b` evaluated 0"),
-        ("with a leaf that is low", "/results/b/acc,none", Some(json!(0.1)), "`b` `acc,none` is 0.1000"),
-        ("with a leaf without a score", "/results/b", Some(json!({"alias": "b"})), "`b` has no metric"),
-        ("that holds itself", "/group_subtasks/family", Some(json!(["a", "b", "family"])), "`family` of `group_subtasks` holds itself"),
-        ("that holds one that holds it", "/group_subtasks/b", Some(json!(["family"])), "holds itself"),
-        ("with a leaf that nobody lists", "/results/c", Some(json!({"acc,none": 0.95})), "`results` has `c`"),
-        ("with a leaf that never ran", "/group_subtasks/family", Some(json!(["a", "b", "gone"])), "`gone` of the group `family` has no result"),
-        ("that holds nothing", "/group_subtasks/family", Some(json!([])), "`results` has `a`"),
+        (
+            "without a line of its own",
+            "/results/family",
+            Some(json!({"alias": "family"})),
+            PASSES,
+        ),
+        (
+            "whose own line is under its floor",
+            "/results/family/acc,none",
+            Some(json!(0.5)),
+            "`family` `acc,none` is 0.5000",
+        ),
+        (
+            "told twice with two values",
+            "/groups/family/acc,none",
+            Some(json!(0.96)),
+            "under `results` and 0.96 under `groups`",
+        ),
+        (
+            "without a leaf's result",
+            "/results/b",
+            None,
+            "`b` of the group `family` has no result",
+        ),
+        (
+            "without a leaf's count",
+            "/n-samples/b",
+            None,
+            "`b` has no sample count",
+        ),
+        (
+            "with a short leaf",
+            "/n-samples/b/effective",
+            Some(json!(10)),
+            "`b` evaluated 10 of 20",
+        ),
+        (
+            "with an empty leaf",
+            "/n-samples/b/effective",
+            Some(json!(0)),
+            "`b` evaluated 0",
+        ),
+        (
+            "with a leaf that is low",
+            "/results/b/acc,none",
+            Some(json!(0.1)),
+            "`b` `acc,none` is 0.1000",
+        ),
+        (
+            "with a leaf without a score",
+            "/results/b",
+            Some(json!({"alias": "b"})),
+            "`b` has no metric",
+        ),
+        (
+            "that holds itself",
+            "/group_subtasks/family",
+            Some(json!(["a", "b", "family"])),
+            "`family` of `group_subtasks` holds itself",
+        ),
+        (
+            "that holds one that holds it",
+            "/group_subtasks/b",
+            Some(json!(["family"])),
+            "holds itself",
+        ),
+        (
+            "with a leaf that nobody lists",
+            "/results/c",
+            Some(json!({"acc,none": 0.95})),
+            "`results` has `c`",
+        ),
+        (
+            "with a leaf that never ran",
+            "/group_subtasks/family",
+            Some(json!(["a", "b", "gone"])),
+            "`gone` of the group `family` has no result",
+        ),
+        (
+            "that holds nothing",
+            "/group_subtasks/family",
+            Some(json!([])),
+            "`results` has `a`",
+        ),
     ];
     for (name, pointer, value, wanted) in cases {
         table.add(format!("a group {name}"), wanted, move |set| {
@@ -290,25 +479,54 @@ fn groups(table: &mut Table) {
             }
         });
     }
-    table.add("a task that its file calls a group", "the job asked for `gsm8k`, and `results` has none", |set| {
-        let text = set.0[RESULT].replace("\"gsm8k\":", "\"easy\":");
-        set.put(RESULT, text);
-        set.set(RESULT, "/group_subtasks", Some(json!({"gsm8k": ["easy"]})));
-    });
+    table.add(
+        "a task that its file calls a group",
+        "the job asked for `gsm8k`, and `results` has none",
+        |set| {
+            let text = set.0[RESULT].replace("\"gsm8k\":", "\"easy\":");
+            set.put(RESULT, text);
+            set.set(RESULT, "/group_subtasks", Some(json!({"gsm8k": ["easy"]})));
+        },
+    );
 }
 
 fn twice(table: &mut Table) {
     let twice = "twice in one object";
     table.raw(RESULT, "\"results\":", "\"results\": {}, \"results\":", twice);
-    table.raw(RESULT, "\"gsm8k\":{\"alias\"", "\"gsm8k\": {}, \"gsm8k\":{\"alias\"", twice);
-    table.raw(RESULT, "\"exact_match,strict-match\":", "\"exact_match,strict-match\": 0.1, \"exact_match,strict-match\":", twice);
-    table.raw(RESULT, "\"exact_match,strict-match\":", "\"\\u0065xact_match,strict-match\": 0.1, \"exact_match,strict-match\":", twice);
+    table.raw(
+        RESULT,
+        "\"gsm8k\":{\"alias\"",
+        "\"gsm8k\": {}, \"gsm8k\":{\"alias\"",
+        twice,
+    );
+    table.raw(
+        RESULT,
+        "\"exact_match,strict-match\":",
+        "\"exact_match,strict-match\": 0.1, \"exact_match,strict-match\":",
+        twice,
+    );
+    table.raw(
+        RESULT,
+        "\"exact_match,strict-match\":",
+        "\"\\u0065xact_match,strict-match\": 0.1, \"exact_match,strict-match\":",
+        twice,
+    );
     table.raw(RESULT, "\"effective\":", "\"effective\": 0, \"effective\":", twice);
     table.raw(RESULT, "\"limit\":", "\"limit\": 3, \"limit\":", twice);
-    table.raw(RESULT, "\"model_name\":", "\"x\": [{\"y\": 1, \"y\": 2}], \"model_name\":", twice);
+    table.raw(
+        RESULT,
+        "\"model_name\":",
+        "\"x\": [{\"y\": 1, \"y\": 2}], \"model_name\":",
+        twice,
+    );
     table.raw("meta_env.json", "\"conc\":", "\"conc\": 1, \"conc\":", twice);
     table.raw("meta_env.json", "\"hw\":", "\"hw\": \"h100\", \"hw\":", twice);
-    table.raw(SAMPLES, "\"resps\":", "\"resps\": [[\"\"]], \"resps\":", "has a key twice in line 1");
+    table.raw(
+        SAMPLES,
+        "\"resps\":",
+        "\"resps\": [[\"\"]], \"resps\":",
+        "has a key twice in line 1",
+    );
 }
 
 fn metadata(table: &mut Table) {
@@ -317,7 +535,10 @@ fn metadata(table: &mut Table) {
         ("/job_id", vec![json!("ffffffffffff")]),
         ("/run_id", vec![json!("7002"), json!(7002)]),
         ("/run_attempt", vec![json!("1"), json!(3), json!([2])]),
-        ("/conc", vec![json!(32), json!(null), json!("x"), json!(0), json!([64]), json!(64.5)]),
+        (
+            "/conc",
+            vec![json!(32), json!(null), json!("x"), json!(0), json!([64]), json!(64.5)],
+        ),
         ("/framework", vec![json!("sglang")]),
         ("/precision", vec![json!("fp4")]),
         ("/spec_decoding", vec![json!("mtp")]),
@@ -337,9 +558,19 @@ fn metadata(table: &mut Table) {
         }
     }
     for (pointer, value) in [
-        ("/conc", json!("64")), ("/tp", json!("8")), ("/hw", json!("H200")), ("/framework", json!("vLLM")),
-        ("/run_id", json!(7001)), ("/run_id", json!("")), ("/run_attempt", json!(2)), ("/hw", json!("unknown")),
-        ("/answers", json!({"asked": 20, "empty": 20, "reasoning_only": 0, "cut": 0})), ("/answers", json!({"asked": "x"})),
+        ("/conc", json!("64")),
+        ("/tp", json!("8")),
+        ("/hw", json!("H200")),
+        ("/framework", json!("vLLM")),
+        ("/run_id", json!(7001)),
+        ("/run_id", json!("")),
+        ("/run_attempt", json!(2)),
+        ("/hw", json!("unknown")),
+        (
+            "/answers",
+            json!({"asked": 20, "empty": 20, "reasoning_only": 0, "cut": 0}),
+        ),
+        ("/answers", json!({"asked": "x"})),
         ("/answers", json!([])),
     ] {
         table.field(file, pointer, value, PASSES);
@@ -359,8 +590,14 @@ fn metadata(table: &mut Table) {
     table.add("no result", "there is no result file", |set| {
         set.0.remove(RESULT);
     });
-    for (name, text, wanted) in [("empty", "", "is empty"), ("a list", "[{}]", "no JSON object"), ("cut", "{\"results\":", "cut off")] {
-        table.add(format!("a result that is {name}"), wanted, move |set| set.put(RESULT, text));
+    for (name, text, wanted) in [
+        ("empty", "", "is empty"),
+        ("a list", "[{}]", "no JSON object"),
+        ("cut", "{\"results\":", "cut off"),
+    ] {
+        table.add(format!("a result that is {name}"), wanted, move |set| {
+            set.put(RESULT, text)
+        });
     }
     table.add("two results", "2 result files for a single point", |set| {
         let text = set.0[RESULT].clone();
@@ -370,15 +607,40 @@ fn metadata(table: &mut Table) {
 
 fn lines(table: &mut Table) {
     for blank in [
-        "", " ", "\n", "\t\r\n", "\u{a0}", "\u{1680}", "\u{2003}", "\u{2028}", "\u{202f}", "\u{205f}", "\u{3000}", "\u{85}",
-        "\u{200b}", "\u{feff}", "\u{2060}", "\u{3164}", "\u{2800}", " \u{3000}\u{a0} ",
+        "",
+        " ",
+        "\n",
+        "\t\r\n",
+        "\u{a0}",
+        "\u{1680}",
+        "\u{2003}",
+        "\u{2028}",
+        "\u{202f}",
+        "\u{205f}",
+        "\u{3000}",
+        "\u{85}",
+        "\u{200b}",
+        "\u{feff}",
+        "\u{2060}",
+        "\u{3164}",
+        "\u{2800}",
+        " \u{3000}\u{a0} ",
     ] {
-        table.add(format!("answers of {blank:?}"), "20 of 20 questions have an empty answer", move |set| {
-            set.put(SAMPLES, samples(20, |_| blank.to_owned()));
-        });
+        table.add(
+            format!("answers of {blank:?}"),
+            "20 of 20 questions have an empty answer",
+            move |set| {
+                set.put(SAMPLES, samples(20, |_| blank.to_owned()));
+            },
+        );
     }
-    let some = |empty: usize| move |set: &mut Set| {
-        set.put(SAMPLES, samples(20, |id| if id < empty { String::new() } else { "4".to_owned() }));
+    let some = |empty: usize| {
+        move |set: &mut Set| {
+            set.put(
+                SAMPLES,
+                samples(20, |id| if id < empty { String::new() } else { "4".to_owned() }),
+            );
+        }
     };
     table.add("one silent question of twenty", PASSES, some(1));
     table.add("two silent questions of twenty", "2 of 20 questions", some(2));
@@ -387,21 +649,49 @@ fn lines(table: &mut Table) {
         set.put(SAMPLES, text);
     });
     for (name, count) in [("fewer", 19), ("one", 1), ("more", 21)] {
-        table.add(format!("{name} questions than were evaluated"), "and `effective` says that 20 were evaluated", move |set| {
-            set.put(SAMPLES, samples(count, |_| "4".to_owned()));
-        });
+        table.add(
+            format!("{name} questions than were evaluated"),
+            "and `effective` says that 20 were evaluated",
+            move |set| {
+                set.put(SAMPLES, samples(count, |_| "4".to_owned()));
+            },
+        );
     }
     for (name, text, wanted) in [
         ("nothing", "", "is empty: it holds no sample"),
         ("empty lines", "\n\n", "is empty: it holds no sample"),
         ("a list", "[]\n", "holds no JSON object in line 1"),
-        ("no answers", "{\"doc_id\": 0}\n", "has no list of answers (`resps`) in line 1"),
-        ("a text for answers", "{\"doc_id\": 0, \"resps\": \"4\"}\n", "has no list of answers"),
-        ("null for answers", "{\"doc_id\": 0, \"resps\": null}\n", "has no list of answers"),
-        ("answers under another name", "{\"doc_id\": 0, \"Resps\": [[\"4\"]]}\n", "has no list of answers"),
-        ("answers inside the document", "{\"doc_id\": 0, \"doc\": {\"resps\": [[\"4\"]]}}\n", "has no list of answers"),
+        (
+            "no answers",
+            "{\"doc_id\": 0}\n",
+            "has no list of answers (`resps`) in line 1",
+        ),
+        (
+            "a text for answers",
+            "{\"doc_id\": 0, \"resps\": \"4\"}\n",
+            "has no list of answers",
+        ),
+        (
+            "null for answers",
+            "{\"doc_id\": 0, \"resps\": null}\n",
+            "has no list of answers",
+        ),
+        (
+            "answers under another name",
+            "{\"doc_id\": 0, \"Resps\": [[\"4\"]]}\n",
+            "has no list of answers",
+        ),
+        (
+            "answers inside the document",
+            "{\"doc_id\": 0, \"doc\": {\"resps\": [[\"4\"]]}}\n",
+            "has no list of answers",
+        ),
         ("a cut line", "{\"doc_id\": 0, \"resps\": [[\"4", "is cut off in line 1"),
-        ("brackets that do not match", "{\"doc_id\": 0, \"resps\": [[\"4\"}]}\n", "brackets do not match"),
+        (
+            "brackets that do not match",
+            "{\"doc_id\": 0, \"resps\": [[\"4\"}]}\n",
+            "brackets do not match",
+        ),
     ] {
         table.add(format!("samples: {name}"), wanted, move |set| set.put(SAMPLES, text));
     }
@@ -416,19 +706,49 @@ fn lines(table: &mut Table) {
 
 fn thresholds(table: &mut Table) {
     for (text, wanted) in [
-        ("default: { GSM8K: 0.1 }", "`default.GSM8K` reaches no task: the name of this one is `gsm8k`"),
+        (
+            "default: { GSM8K: 0.1 }",
+            "`default.GSM8K` reaches no task: the name of this one is `gsm8k`",
+        ),
         ("default: { 'gsm8k ': 0.1 }", "the name of this one is `gsm8k`"),
-        ("default: { gsm8k: 0.9 }\nmodels: { M1: { gsm8k: 0.99 } }", "`models.M1` reaches no job: the key of this model is `m1`"),
-        ("default: { gsm8k: 0.9 }\nmodels: { org/model: { gsm8k: 0.99 } }", "the key of this model is `m1`"),
-        ("default: { gsm8k: 0.9 }\nmodels: { model: { gsm8k: 0.99 } }", "the key of this model is `m1`"),
-        ("default: { gsm8k: 0.9 }\nmodels: { m1: { GSM8K: 0.99 } }", "`models.m1.GSM8K` reaches no task"),
-        ("default: { gsm8k: 0.9 }\nmodels: { m1: { gsm8k: 0.99 } }", "under 0.99 (models.m1)"),
+        (
+            "default: { gsm8k: 0.9 }\nmodels: { M1: { gsm8k: 0.99 } }",
+            "`models.M1` reaches no job: the key of this model is `m1`",
+        ),
+        (
+            "default: { gsm8k: 0.9 }\nmodels: { org/model: { gsm8k: 0.99 } }",
+            "the key of this model is `m1`",
+        ),
+        (
+            "default: { gsm8k: 0.9 }\nmodels: { model: { gsm8k: 0.99 } }",
+            "the key of this model is `m1`",
+        ),
+        (
+            "default: { gsm8k: 0.9 }\nmodels: { m1: { GSM8K: 0.99 } }",
+            "`models.m1.GSM8K` reaches no task",
+        ),
+        (
+            "default: { gsm8k: 0.9 }\nmodels: { m1: { gsm8k: 0.99 } }",
+            "under 0.99 (models.m1)",
+        ),
         ("default: { gsm8k: 0.99 }\nmodels: { m1: { gsm8k: 0.9 } }", PASSES),
         ("default: { gsm8k: 0.9 }\nmodels: { m2: { gsm8k: 0.99 } }", PASSES),
-        ("default: { gsm8k: { min-score: 0.9, metric: f1 } }", "has no `f1`, which its threshold names"),
-        ("default: { gsm8k: { min-score: 0.955, metric: 'exact_match,flexible-extract' } }", PASSES),
-        ("default: { gsm8k: { min-score: 0.955, metric: 'exact_match' } }", "under 0.955"),
-        ("default: { gsm8k: { min-score: 0.9, metric: 'exact_match_stderr' } }", "has no `exact_match_stderr`"),
+        (
+            "default: { gsm8k: { min-score: 0.9, metric: f1 } }",
+            "has no `f1`, which its threshold names",
+        ),
+        (
+            "default: { gsm8k: { min-score: 0.955, metric: 'exact_match,flexible-extract' } }",
+            PASSES,
+        ),
+        (
+            "default: { gsm8k: { min-score: 0.955, metric: 'exact_match' } }",
+            "under 0.955",
+        ),
+        (
+            "default: { gsm8k: { min-score: 0.9, metric: 'exact_match_stderr' } }",
+            "has no `exact_match_stderr`",
+        ),
         ("default: { gsm8k: { max: 0.99 } }", "no `min-score` judges it"),
         ("default: { gsm8k: {} }", "has neither `min-score` nor `max`"),
         ("default: { gsm8k: 1.5 }", "it must be 0 to 1"),
@@ -436,7 +756,9 @@ fn thresholds(table: &mut Table) {
         ("default: {}", PASSES),
         ("[]", "thresholds"),
     ] {
-        table.add(format!("thresholds {text:?}"), wanted, move |set| set.put("thresholds.yaml", text));
+        table.add(format!("thresholds {text:?}"), wanted, move |set| {
+            set.put("thresholds.yaml", text)
+        });
     }
 }
 
@@ -460,7 +782,13 @@ fn every_hostile_set_is_answered_as_it_should_be() {
             misses.push(format!("{name}: exit {code}, does not say {wanted:?}\n{said}"));
         }
     }
-    assert!(misses.is_empty(), "{} of {}:\n{}", misses.len(), table.len(), misses.join("\n"));
+    assert!(
+        misses.is_empty(),
+        "{} of {}:\n{}",
+        misses.len(),
+        table.len(),
+        misses.join("\n")
+    );
 }
 
 #[test]
@@ -471,7 +799,8 @@ fn neither_the_order_of_keys_nor_that_of_files_changes_an_answer() {
         let mut other = set.clone();
         for file in ["envelope.json", "meta_env.json", RESULT] {
             if let Some(Ok(value)) = set.0.get(file).map(|text| serde_json::from_str::<Value>(text))
-                && !name.contains("twice") && !name.contains(" with ")
+                && !name.contains("twice")
+                && !name.contains(" with ")
             {
                 let mut text = String::new();
                 write_turned(&value, &mut text);

@@ -14,23 +14,39 @@ fn gate_and_collector_take_the_same_score_of_every_shape() {
         .iter()
         .flat_map(|folder| {
             let wrong = [gate(folder), collector(folder)].into_iter().flatten();
-            wrong.map(|miss| format!("{}: {miss}", folder.display())).collect::<Vec<_>>()
+            wrong
+                .map(|miss| format!("{}: {miss}", folder.display()))
+                .collect::<Vec<_>>()
         })
         .collect();
-    assert!(misses.is_empty(), "{} of {}:\n{}", misses.len(), cases.len(), misses.join("\n"));
+    assert!(
+        misses.is_empty(),
+        "{} of {}:\n{}",
+        misses.len(),
+        cases.len(),
+        misses.join("\n")
+    );
 }
 
 /// What is wrong with the gate's answer.
 fn gate(folder: &Path) -> Option<String> {
     let expected = read_json(&folder.join("expected.json"));
     let mut command = sweepctl(folder);
-    command.args(["eval", "validate", "--envelope", "envelope.json", "--thresholds", "thresholds.yaml"]);
+    command.args([
+        "eval",
+        "validate",
+        "--envelope",
+        "envelope.json",
+        "--thresholds",
+        "thresholds.yaml",
+    ]);
     let (code, stdout, stderr) = run(&mut command);
     let wanted = expected["gate_exit"].as_i64().unwrap_or(i64::from(code));
     if i64::from(code) != wanted {
         return Some(format!("the gate exits {code}, not {wanted}\n{stdout}{stderr}"));
     }
-    unsaid(&expected["problems"], &format!("{stdout}{stderr}")).map(|part| format!("the gate does not say {part}: {stderr}"))
+    unsaid(&expected["problems"], &format!("{stdout}{stderr}"))
+        .map(|part| format!("the gate does not say {part}: {stderr}"))
 }
 
 /// What is wrong with the collector's answer.
@@ -52,7 +68,13 @@ fn collector(folder: &Path) -> Option<String> {
     let of = |task: &Value| rows.iter().filter(|row| row["task"] == *task).collect::<Vec<_>>();
     for wanted in expected["rows"].as_array().into_iter().flatten() {
         let found = of(&wanted["task"]);
-        let fits = |row: &Value| wanted.as_object().expect("a row").iter().all(|(name, value)| row.get(name) == Some(value));
+        let fits = |row: &Value| {
+            wanted
+                .as_object()
+                .expect("a row")
+                .iter()
+                .all(|(name, value)| row.get(name) == Some(value))
+        };
         if found.len() != 1 || !fits(found[0]) {
             return Some(format!("exit {code}, the rows are {found:#?}, not {wanted}\n{stderr}"));
         }

@@ -208,9 +208,17 @@ fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f
 /// Marks the rows of jobs that were planned with a limit on samples.
 fn mark_limited(plan: &[Envelope], gathered: &mut [Gathered<'_>]) {
     let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.eval_limit.as_deref().unwrap_or(""));
-    let limited: HashSet<&str> = plan.iter().filter(is_limited).map(|envelope| envelope.id.as_str()).collect();
+    let limited: HashSet<&str> = plan
+        .iter()
+        .filter(is_limited)
+        .map(|envelope| envelope.id.as_str())
+        .collect();
     let of_plan = |gathered: &&mut Gathered<'_>| gathered.set.job.as_deref().is_some_and(|job| limited.contains(job));
-    for row in gathered.iter_mut().filter(of_plan).flat_map(|gathered| &mut gathered.rows) {
+    for row in gathered
+        .iter_mut()
+        .filter(of_plan)
+        .flat_map(|gathered| &mut gathered.rows)
+    {
         row.diagnostic = true;
     }
 }

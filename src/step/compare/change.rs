@@ -124,7 +124,10 @@ impl Score {
             return Err(Problem::file("", message).hint("the two cannot be compared"));
         }
         if before.less_is_better != after.less_is_better {
-            let message = format!("{measured}: the two sides disagree on whether less of {} is better", after.name);
+            let message = format!(
+                "{measured}: the two sides disagree on whether less of {} is better",
+                after.name
+            );
             return Err(Problem::file("", message).hint("the two cannot be compared"));
         }
         let change = after.score - before.score;

@@ -2,8 +2,8 @@
 
 /// Letters that Unicode does not call white space, and that show nothing: fillers, joiners, marks of direction.
 const UNSEEN: [char; 13] = [
-    '\u{ad}', '\u{34f}', '\u{115f}', '\u{1160}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}', '\u{2800}',
-    '\u{3164}', '\u{feff}', '\u{ffa0}',
+    '\u{ad}', '\u{34f}', '\u{115f}', '\u{1160}', '\u{180e}', '\u{200b}', '\u{200c}', '\u{200d}', '\u{2060}',
+    '\u{2800}', '\u{3164}', '\u{feff}', '\u{ffa0}',
 ];
 
 /// Whether a letter says nothing.

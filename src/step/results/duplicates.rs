@@ -93,11 +93,17 @@ mod tests {
 
     #[test]
     fn a_key_twice_in_one_object_is_named_wherever_it_stands() {
-        assert_eq!(find(r#"{"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]}"#), Vec::<String>::new());
+        assert_eq!(
+            find(r#"{"a": 1, "b": {"a": 2}, "c": [{"a": 3}, {"a": 4}]}"#),
+            Vec::<String>::new()
+        );
         assert_eq!(find(r#"{"a": 1, "a": 1}"#), ["a"]);
         assert_eq!(find(r#"{"a": {"b": [{"c": 1, "x": "c", "c": 2}]}}"#), ["a.b.c"]);
         assert_eq!(find(r#"{"a": 1, "\u0061": 2}"#), ["a"]);
-        assert_eq!(find(r#"{"a\"": "a", "a": "{\"a\": 1, \"a\": 2}", "": 1}"#), Vec::<String>::new());
+        assert_eq!(
+            find(r#"{"a\"": "a", "a": "{\"a\": 1, \"a\": 2}", "": 1}"#),
+            Vec::<String>::new()
+        );
         let many: Vec<String> = (0..20).map(|_| r#""k": 1"#.to_owned()).collect();
         assert_eq!(find(&format!("{{{}}}", many.join(","))).len(), NAMED);
     }

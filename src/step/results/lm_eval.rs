@@ -94,10 +94,10 @@ impl ResultFile {
     pub fn read(path: &Path) -> Result<Self, String> {
         let bytes = file::read(path).map_err(|error| format!("cannot be read: {error}"))?;
         let file: Self = json::parse_object(&bytes)?;
-        match file.groups().nth(MAX_GROUPS) {
-            Some(_) => Err(format!("has more than {MAX_GROUPS} groups in `group_subtasks`")),
-            None => Ok(file),
+        if file.groups().nth(MAX_GROUPS).is_some() {
+            return Err(format!("has more than {MAX_GROUPS} groups in `group_subtasks`"));
         }
+        Ok(file)
     }
 
     /// Every task and group with its metrics, each once: files repeat the lines of groups. `None` for a line that is

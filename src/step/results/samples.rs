@@ -408,10 +408,16 @@ mod tests {
     fn silence_is_told_from_a_wrong_answer() {
         let silent = Ok((1, 1));
         let spoken = Ok((1, 0));
-        assert_eq!(counted(r#"{"resps": [["42"]], "filtered_resps": ["[invalid]"]}"#), spoken);
+        assert_eq!(
+            counted(r#"{"resps": [["42"]], "filtered_resps": ["[invalid]"]}"#),
+            spoken
+        );
         assert_eq!(counted(r#"{"resps": [[""]], "exact_match": NaN}"#), silent);
         assert_eq!(counted(r#"{"resps": [[" \n\t\u0020\u000a"]]}"#), silent);
-        assert_eq!(counted("{\"resps\": [[\"\u{3000}\u{a0}\u{2003}\u{200b}\u{feff}\"]]}"), silent);
+        assert_eq!(
+            counted("{\"resps\": [[\"\u{3000}\u{a0}\u{2003}\u{200b}\u{feff}\"]]}"),
+            silent
+        );
         assert_eq!(counted(r#"{"resps": [["\u3000\u00a0\u2028\u200b"]]}"#), silent);
         assert_eq!(counted(r#"{"resps": [["", null, " "], []]}"#), silent);
         assert_eq!(counted(r#"{"resps": []}"#), silent);
@@ -450,9 +456,15 @@ mod tests {
     #[test]
     fn a_bad_line_is_named() {
         let good = r#"{"resps": [["a"]]}"#;
-        assert_eq!(counted(&format!("{good}\n{{\"resps\": [[\"a")), Err("is cut off in line 2".into()));
+        assert_eq!(
+            counted(&format!("{good}\n{{\"resps\": [[\"a")),
+            Err("is cut off in line 2".into())
+        );
         assert_eq!(counted("{\"a\": 1\n}"), Err("is cut off in line 1".into()));
-        assert_eq!(counted(&format!("{good}\n[]\n")), Err("holds no JSON object in line 2".into()));
+        assert_eq!(
+            counted(&format!("{good}\n[]\n")),
+            Err("holds no JSON object in line 2".into())
+        );
         assert_eq!(counted("{}{}"), Err("holds no JSON object in line 1".into()));
         for lacking in [
             "{}",
@@ -466,9 +478,15 @@ mod tests {
             assert_eq!(counted(&format!("{good}\n{lacking}\n")), wanted, "{lacking}");
         }
         for (text, why) in [
-            (r#"{"resps": [["a"}]}"#, "is no JSON: its brackets do not match in line 1"),
+            (
+                r#"{"resps": [["a"}]}"#,
+                "is no JSON: its brackets do not match in line 1",
+            ),
             (r#"{"resps": [[""]], "resps": [["a"]]}"#, "has a key twice in line 1"),
-            (r#"{"doc_id": 1, "doc_id": 2, "resps": [["a"]]}"#, "has a key twice in line 1"),
+            (
+                r#"{"doc_id": 1, "doc_id": 2, "resps": [["a"]]}"#,
+                "has a key twice in line 1",
+            ),
             ("", "is empty: it holds no sample"),
             ("\n \n", "is empty: it holds no sample"),
         ] {

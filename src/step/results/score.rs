@@ -171,12 +171,7 @@ fn by_rules<'m>(there: &[Line<'m>], filters: &[&str], declared: Option<&str>) ->
 }
 
 /// A metric under the first fitting filter: in the order in which the task declares them, then in that of the line.
-fn first<'m>(
-    there: &[Line<'m>],
-    metric: &str,
-    fits: impl Fn(&Line<'m>) -> bool,
-    filters: &[&str],
-) -> Option<Line<'m>> {
+fn first<'m>(there: &[Line<'m>], metric: &str, fits: impl Fn(&Line<'m>) -> bool, filters: &[&str]) -> Option<Line<'m>> {
     let place = |line: &Line<'_>| filters.iter().position(|filter| *filter == line.filter);
     there
         .iter()
@@ -229,10 +224,16 @@ mod tests {
     #[test]
     fn the_known_metrics_come_in_their_order() {
         let all = [
-            (r#""exact_match,x-resolved": 0.1"#, ("exact_match,x-resolved", "em_strict")),
+            (
+                r#""exact_match,x-resolved": 0.1"#,
+                ("exact_match,x-resolved", "em_strict"),
+            ),
             (r#""acc,none": 0.1"#, ("acc,none", "accuracy")),
             (r#""acc_norm,none": 0.1"#, ("acc_norm,none", "acc_norm,none")),
-            (r#""exact_match,extract_abcd": 0.1"#, ("exact_match,extract_abcd", "em_flexible")),
+            (
+                r#""exact_match,extract_abcd": 0.1"#,
+                ("exact_match,extract_abcd", "em_flexible"),
+            ),
             (r#""f1,none": 0.1"#, ("f1,none", "f1,none")),
             (r#""exact_match,none": 0.1"#, ("exact_match,none", "em_strict")),
         ];
@@ -249,8 +250,18 @@ mod tests {
         let line = r#"{"alias": "t", "name": "t", "sample_len": 4, " ": " ", "acc,none": null,
                        "acc_stderr,none": 0.1, "f1_stderr,none": 0.2, "f1,none": 0.3, "em,none": 0.4}"#;
         is(line, "{}", None, ("f1,none", "f1,none"));
-        is(line, r#"{"metric_list": [{"metric": "em"}]}"#, None, ("em,none", "em,none"));
-        is(line, r#"{"metric_list": [{"metric": "def f():"}]}"#, None, ("f1,none", "f1,none"));
+        is(
+            line,
+            r#"{"metric_list": [{"metric": "em"}]}"#,
+            None,
+            ("em,none", "em,none"),
+        );
+        is(
+            line,
+            r#"{"metric_list": [{"metric": "def f():"}]}"#,
+            None,
+            ("f1,none", "f1,none"),
+        );
         let nothing = chosen(r#"{"alias": "t", "acc,none": null}"#, "{}", None);
         assert_eq!(nothing, Err("has no metric".to_owned()));
     }
@@ -260,7 +271,12 @@ mod tests {
         let line = r#"{"exact_match,flexible-extract": 0.4, "exact_match,strict-match": 0.1, "f1,none": 0.5}"#;
         let flexible = "exact_match,flexible-extract";
         is(line, "{}", Some(flexible), (flexible, "em_flexible"));
-        is(line, "{}", Some("exact_match"), ("exact_match,strict-match", "em_strict"));
+        is(
+            line,
+            "{}",
+            Some("exact_match"),
+            ("exact_match,strict-match", "em_strict"),
+        );
         is(line, "{}", Some("f1"), ("f1,none", "f1,none"));
         for named in ["rouge1", "f1,strict", "exact", "f1_stderr", ""] {
             let why = chosen(line, "{}", Some(named)).expect_err("not there");
@@ -292,7 +308,10 @@ mod tests {
         );
         let file: ResultFile = json::parse(both.as_bytes()).expect("a result file");
         assert_eq!(file.is_more_better("t", "word_perplexity"), Some(true));
-        assert_eq!((number(&Cell::Number(9.8), true), number(&Cell::Number(9.8), false)), (Some(9.8), None));
+        assert_eq!(
+            (number(&Cell::Number(9.8), true), number(&Cell::Number(9.8), false)),
+            (Some(9.8), None)
+        );
         assert_eq!(number(&Cell::Text("NaN".to_owned()), true), None);
     }
 }

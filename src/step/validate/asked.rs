@@ -9,6 +9,7 @@ use crate::config::thresholds::is_misspelled;
 use crate::matrix::envelope::Envelope;
 use crate::step::eval::framework;
 use crate::step::eval::task::{self, Task};
+use crate::step::results::lm_eval::ResultFile;
 
 /// Which tasks a job asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,7 +59,8 @@ impl Asked {
 
 impl FileCheck<'_, '_> {
     pub(super) fn asked(&mut self) {
-        match &self.judge.request.asked {
+        let judge = self.judge;
+        match &judge.request.asked {
             Asked::Anything => {}
             Asked::Fleet => self.fleet(),
             Asked::Task { name, may_be_group } => self.exactly(name, *may_be_group),
@@ -76,8 +78,13 @@ impl FileCheck<'_, '_> {
             return self.lacks(wanted, &names);
         }
         // What stands beside it is the fleet's where a threshold names it.
-        let groups = self.beneath(names.iter().map(String::as_str).filter(|name| self.knows(name)).collect());
-        for name in names.iter().filter(|name| !self.knows(name) && !groups.contains(*name)) {
+        let known: Vec<&str> = names
+            .iter()
+            .map(String::as_str)
+            .filter(|name| self.knows(name))
+            .collect();
+        let within = beneath(self.result, known);
+        for name in names.difference(&within) {
             self.unasked(name, wanted);
         }
     }
@@ -93,10 +100,10 @@ impl FileCheck<'_, '_> {
             self.lacks(wanted, &names);
         }
         let within = match is_group {
-            true => self.beneath(vec![wanted]),
+            true => beneath(self.result, vec![wanted]),
             false => BTreeSet::from([wanted.to_owned()]),
         };
-        for name in names.iter().filter(|name| !within.contains(*name)) {
+        for name in names.difference(&within) {
             self.unasked(name, wanted);
         }
     }
@@ -105,20 +112,12 @@ impl FileCheck<'_, '_> {
         self.result.tasks().map(|(name, _)| name.to_owned()).collect()
     }
 
-    /// Some tasks, and everything that groups among them hold.
-    fn beneath(&self, mut pending: Vec<&str>) -> BTreeSet<String> {
-        let mut found = BTreeSet::new();
-        while let Some(name) = pending.pop() {
-            if found.insert(name.to_owned()) {
-                pending.extend(self.result.subtasks(name));
-            }
-        }
-        found
-    }
-
     fn lacks(&mut self, wanted: &str, names: &BTreeSet<String>) {
         let hint = nearest(wanted, names.iter().map(String::as_str)).replacen("did you mean", "there is", 1);
-        let hint = format!("{}; another task's score says nothing of this one", hint.trim_end_matches('?'));
+        let hint = format!(
+            "{}; another task's score says nothing of this one",
+            hint.trim_end_matches('?')
+        );
         self.problem(format!("the job asked for `{wanted}`, and `results` has none"), hint);
     }
 
@@ -132,4 +131,15 @@ impl FileCheck<'_, '_> {
             "the results may be another job's: look at what was staged",
         );
     }
+}
+
+/// Some tasks, and everything that groups among them hold.
+fn beneath<'r>(result: &'r ResultFile, mut pending: Vec<&'r str>) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    while let Some(name) = pending.pop() {
+        if found.insert(name.to_owned()) {
+            pending.extend(result.subtasks(name));
+        }
+    }
+    found
 }

@@ -36,7 +36,8 @@ impl FileCheck<'_, '_> {
             return self.problem(message, "the file is no complete result of lm-eval");
         };
         if effective > original {
-            let message = format!("`{task}` evaluated {effective} of {original} samples, which are more than there are");
+            let message =
+                format!("`{task}` evaluated {effective} of {original} samples, which are more than there are");
             return self.problem(message, "the counts are of two different splits: run the eval again");
         }
         let limit = self.judge.request.limit(self.result);
@@ -50,7 +51,10 @@ impl FileCheck<'_, '_> {
                 Limit::None => "no limit was set".to_owned(),
                 _ => format!("the limit was {wanted}"),
             };
-            self.problem(format!("`{task}` evaluated {effective} of {original} samples, and {of}"), HINT);
+            self.problem(
+                format!("`{task}` evaluated {effective} of {original} samples, and {of}"),
+                HINT,
+            );
         }
     }
 
@@ -80,7 +84,10 @@ impl FileCheck<'_, '_> {
                 };
                 let key = line.key;
                 self.problem(
-                    format!("`{name}` `{key}` is {} under `results` and {value} under `groups`", line.value),
+                    format!(
+                        "`{name}` `{key}` is {} under `results` and {value} under `groups`",
+                        line.value
+                    ),
                     "nothing says which of the two is meant: run the eval again",
                 );
             }

@@ -15,9 +15,16 @@ pub(super) fn check(
     problems: &mut Vec<Problem>,
 ) {
     let request = judge.request;
-    let planned = request.envelope.as_ref().map(|envelope| envelope.row.topology.model.as_str());
+    let planned = request
+        .envelope
+        .as_ref()
+        .map(|envelope| envelope.row.topology.model.as_str());
     let model = planned.or_else(|| meta.model.text());
-    let mut tasks: Vec<&str> = results.iter().flat_map(|(_, result)| result.tasks()).map(|(task, _)| task).collect();
+    let mut tasks: Vec<&str> = results
+        .iter()
+        .flat_map(|(_, result)| result.tasks())
+        .map(|(task, _)| task)
+        .collect();
     tasks.sort_unstable();
     tasks.dedup();
     problems.extend(request.thresholds.missed_keys(judge.prefix.as_deref(), model, &tasks));

@@ -33,7 +33,9 @@ impl FileCheck<'_, '_> {
 
     /// Checks the metrics whose names start so; what is published is the score all the same.
     fn by_prefix(&mut self, task: &str, metrics: &Metrics, prefix: &str, unpublished: Option<&NoScore>) {
-        let lines: Vec<Line<'_>> = score::lines(metrics).filter(|line| line.key.starts_with(prefix)).collect();
+        let lines: Vec<Line<'_>> = score::lines(metrics)
+            .filter(|line| line.key.starts_with(prefix))
+            .collect();
         if lines.is_empty() {
             if !self.result.is_group(task) {
                 let there: Vec<&str> = score::lines(metrics).map(|line| line.key).take(8).collect();
@@ -45,7 +47,10 @@ impl FileCheck<'_, '_> {
             return;
         }
         if let Some(why) = unpublished {
-            self.problem(format!("`{task}` {why}, so it cannot be published"), "see the eval's log");
+            self.problem(
+                format!("`{task}` {why}, so it cannot be published"),
+                "see the eval's log",
+            );
         }
         for line in lines {
             let less = self.result.is_more_better(task, line.metric) == Some(false);
@@ -114,7 +119,11 @@ impl FileCheck<'_, '_> {
         };
         let threshold = self.judge.threshold(task);
         let calibration = threshold.map(floor::calibration).unwrap_or_default();
-        let answers = self.judge.answers.map(|answers| format!("; {answers}")).unwrap_or_default();
+        let answers = self
+            .judge
+            .answers
+            .map(|answers| format!("; {answers}"))
+            .unwrap_or_default();
         let distance = distance((value - number).abs(), stderr);
         self.problem(
             format!(

@@ -26,7 +26,9 @@ pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], repor
             Ok(answers) => one(judge, results, &shown, answers, report),
             Err(reason) => {
                 let hint = "the eval was stopped or its disk is full: see its log, and run it again";
-                report.problems.push(Problem::file(&shown, format!("{shown} {reason}")).hint(hint));
+                report
+                    .problems
+                    .push(Problem::file(&shown, format!("{shown} {reason}")).hint(hint));
             }
         }
     }
@@ -35,7 +37,9 @@ pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], repor
 fn one(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], shown: &str, answers: Answers, report: &mut Report) {
     let result = result_of(results, shown);
     let task = task_of(shown, results);
-    let set = task.as_deref().and_then(|task| judge.threshold(task)?.calibrated()?.max_empty);
+    let set = task
+        .as_deref()
+        .and_then(|task| judge.threshold(task)?.calibrated()?.max_empty);
     let silence = Silence {
         file: shown.to_owned(),
         task: task.clone(),
@@ -45,7 +49,10 @@ fn one(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], shown: &str, answe
     };
     let evaluated = task.and_then(|task| result?.own_samples(&task)?.effective.integer());
     if let Some(evaluated) = evaluated.filter(|evaluated| *evaluated != answers.total) {
-        let message = format!("{shown}: it holds {} questions, and `effective` says that {evaluated} were evaluated", answers.total);
+        let message = format!(
+            "{shown}: it holds {} questions, and `effective` says that {evaluated} were evaluated",
+            answers.total
+        );
         let hint = "samples are missing, or are those of another run: look at what was staged";
         report.problems.push(Problem::file(shown, message).hint(hint));
     }
@@ -97,7 +104,9 @@ fn sample_files(judge: &Judge<'_>, problems: &mut Vec<Problem>) -> Vec<PathBuf> 
 /// The result file that samples belong to: the one of their concurrency, or the only one.
 fn result_of<'r>(results: &'r [(&PathBuf, ResultFile)], samples: &str) -> Option<&'r ResultFile> {
     let conc = name::concurrency(samples);
-    let mut fitting = results.iter().filter(|(path, _)| name::concurrency(&file::shown(path)) == conc);
+    let mut fitting = results
+        .iter()
+        .filter(|(path, _)| name::concurrency(&file::shown(path)) == conc);
     match (fitting.next(), fitting.next()) {
         (Some((_, only)), None) => Some(only),
         _ => None,
