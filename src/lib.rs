@@ -13,5 +13,6 @@ pub mod plan_files;
 pub mod process;
 pub mod repo;
 pub mod runner;
+pub mod statistics;
 pub mod step;
 pub mod workflow;

@@ -1,5 +1,6 @@
 //! An eval: one framework, one server, one or several concurrencies, and what is staged of it.
 
+pub mod calibrate;
 pub mod context;
 pub mod endpoint;
 pub mod framework;
