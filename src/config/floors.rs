@@ -102,7 +102,8 @@ fn distance(calibrated: &Calibrated) -> Option<Distance> {
             "{what} {bound} is {beyond} its own mean {mean}"
         )));
     }
-    if gap >= NOISE * spread {
+    // Decimals that are written are not those that are held.
+    if gap >= NOISE * spread - 1e-9 {
         return None;
     }
     let spreads = gap / spread;
