@@ -16,6 +16,7 @@ use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::{clusters, master, runners::Runners};
 use crate::matrix::expand::Expansion;
+use crate::plural;
 use crate::repo::CHANGELOG;
 use crate::step::eval::task;
 
@@ -23,7 +24,7 @@ use crate::step::eval::task;
 #[derive(Debug, Args)]
 pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
@@ -79,16 +80,9 @@ impl Check {
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
-            .map(|c| {
-                vec![
-                    c.file.clone(),
-                    c.kind.to_owned(),
-                    c.count.to_string(),
-                    c.counts.to_owned(),
-                ]
-            })
+            .map(|c| vec![c.file.clone(), c.kind.to_owned(), plural::count(c.count, c.counts)])
             .collect();
-        output::text(&output::table(&["file", "kind", "holds", ""], &rows))
+        output::text(&output::table(&["file", "kind", "holds"], &rows))
     }
 
     fn files(&self, problems: &mut Problems) -> Vec<(Kind, PathBuf)> {
