@@ -129,7 +129,7 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
 
 /// The answers of all points; `None` where nobody counted them.
 fn counted(points: &[PointReport]) -> Option<Answers> {
-    points.iter().filter_map(|point| point.answers).reduce(Answers::add)
+    points.iter().filter_map(|point| point.answers).reduce(Answers::plus)
 }
 
 fn batch(points: &[PointReport]) -> Batch {

@@ -45,7 +45,7 @@ impl From<Loose> for Answers {
 impl Answers {
     /// The sum with the counts of another point.
     #[must_use]
-    pub fn add(self, other: Self) -> Self {
+    pub fn plus(self, other: Self) -> Self {
         Self {
             asked: self.asked.saturating_add(other.asked),
             empty: self.empty.saturating_add(other.empty),
