@@ -5,6 +5,7 @@
 pub mod changelog;
 pub mod cli;
 pub mod config;
+pub mod files;
 pub mod findings;
 pub mod github;
 pub mod ledger;
@@ -15,5 +16,7 @@ pub mod plural;
 pub mod process;
 pub mod repo;
 pub mod runner;
+pub mod secrets;
+pub mod statistics;
 pub mod step;
 pub mod workflow;

@@ -193,7 +193,6 @@ fn on_actions_a_file_of_the_work_tree_is_named_as_it_is() {
         .output()
         .expect("it runs");
     let said = stderr(&output);
-    let wanted =
-        "::error file=configs/amd-master.yaml,line=4,col=3,title=config/missing-field::config `alpha-mi-vllm-fp8` lacks `model-prefix`%0A";
+    let wanted = "::error file=configs/amd-master.yaml,line=4,col=3,title=config/missing-field::config `alpha-mi-vllm-fp8` lacks `model-prefix`%0A";
     assert!(said.lines().any(|line| line.starts_with(wanted)), "{said}");
 }

@@ -60,6 +60,12 @@ impl Place {
         Problem::at(&self.source, self.span, message)
     }
 
+    /// The line, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.span.line
+    }
+
     /// A finding here.
     pub(crate) fn found(&self, finding: &'static Finding, message: impl Into<String>) -> Problem {
         finding.at(&self.source, self.span, message)
@@ -334,7 +340,9 @@ mod tests {
 
     #[test]
     fn no_name_starts_a_line_or_a_command() {
-        let problem = files::MISSING.file("a\n::error::x", "b\r\n::add-mask::y").hint("c ##[group]z");
+        let problem = files::MISSING
+            .file("a\n::error::x", "b\r\n::add-mask::y")
+            .hint("c ##[group]z");
         let text = problem.to_string();
         assert!(text.lines().all(|line| !line.trim_start().starts_with("::")), "{text}");
         assert!(!text.contains("##["), "{text}");

@@ -69,4 +69,20 @@ super::findings! {
         "Sizes that do not fit the hardware or each other"
         "A row with such sizes could not be placed on a node."
         "Correct the sizes, or the hardware in configs/runners.yaml.";
+    UNUSED_THRESHOLD = Error "config/unused-threshold"
+        "A threshold that reaches no model or task"
+        "A threshold that reaches nothing protects nothing."
+        "Correct the key.";
+    FLOOR_BEYOND_MEAN = Error "config/floor-beyond-mean"
+        "A bound on the wrong side of its own mean"
+        "A run that is as good as the mean would fail."
+        "Calibrate anew, or move the bound.";
+    FLOOR_IN_NOISE = Warning "config/floor-in-noise"
+        "A bound closer to its mean than two spreads"
+        "Good runs fail often by chance alone."
+        "Move the bound, or calibrate it at a rate.";
+    OTHER_FORM = Error "config/other-form"
+        "A value in a form that is not edited"
+        "Files are edited by lines, so that comments stay; what stands in another form is not rewritten."
+        "Write the value by hand, as the hint says.";
 }

@@ -157,7 +157,12 @@ mod tests {
             here: "/home/me/fleet".into(),
             repository: "/home/me/fleet".into(),
         };
-        for (file, uri) in [("", "no-file"), (".", "no-file"), ("configs", "configs"), ("a.yaml", "a.yaml")] {
+        for (file, uri) in [
+            ("", "no-file"),
+            (".", "no-file"),
+            ("configs", "configs"),
+            ("a.yaml", "a.yaml"),
+        ] {
             let place = place(&files::MISSING.file(file, "missing"), &roots);
             assert_eq!(place["artifactLocation"]["uri"], uri, "{file:?}");
             assert_eq!(place["region"], json!({ "startLine": 1 }), "{file:?}");

