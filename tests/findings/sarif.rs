@@ -72,7 +72,19 @@ fn every_log_follows_the_schema_of_sarif() {
     let mut logs = vec![
         refused(root, &["check", "--format", "sarif"]),
         refused(root, &["workflow", "check", "--format", "sarif"]),
-        refused(root, &["changelog", "check", "--format", "sarif"]),
+        refused(
+            root,
+            &[
+                "changelog",
+                "check",
+                "--base-ref",
+                "a",
+                "--head-ref",
+                "b",
+                "--format",
+                "sarif",
+            ],
+        ),
         refused(empty.path(), &["check", "--format", "sarif"]),
         refused(empty.path(), &["check", "no-such-master.yaml", "--format", "sarif"]),
     ];
