@@ -274,11 +274,11 @@ fn overrides_are_applied_and_recorded_and_leave_the_fingerprint() {
     let changed = emit(
         "changed",
         &[
-            "--override-duration",
+            "--duration",
             "600",
-            "--override-eval-framework",
+            "--eval-framework",
             "lm-eval",
-            "--override-eval-limit",
+            "--eval-limit",
             "20",
             "--agentx-fast",
         ],

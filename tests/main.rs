@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a module a capability.
 
 mod act;
+mod asked;
 mod changelog_gate;
 mod cli;
 mod collect;

@@ -1,5 +1,6 @@
 //! What people write: one loader for every YAML file, and the typed form of each kind.
 
+pub mod asked;
 pub mod changelog;
 pub mod clusters;
 pub mod decode;

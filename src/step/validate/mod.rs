@@ -114,7 +114,7 @@ impl Request {
     /// Whether fewer samples than the whole split were asked for.
     fn is_limited(&self, result: &ResultFile) -> bool {
         match &self.envelope {
-            Some(envelope) => is_limit(envelope.overrides.eval_limit.as_deref().unwrap_or("")),
+            Some(envelope) => is_limit(envelope.overrides.asked.eval_limit.as_deref().unwrap_or("")),
             None => self.limited || result.limit().is_some(),
         }
     }
