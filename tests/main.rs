@@ -29,6 +29,7 @@ mod process;
 mod properties;
 mod repositories;
 mod schemas;
+mod screens;
 mod serving;
 mod slurm;
 mod support;

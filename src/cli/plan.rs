@@ -26,7 +26,7 @@ pub struct PlanArgs {
     pub inputs: InputArgs,
     #[command(flatten)]
     pub asked: Asked,
-    /// Say what it costs: jobs and GPUs by runner label and bucket
+    /// Print what it costs: jobs and GPUs by runner label and bucket
     #[arg(long, conflicts_with = "emit")]
     summary: bool,
     /// Print JSON, also on a terminal

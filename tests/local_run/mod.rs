@@ -211,7 +211,8 @@ fn jobs_of_other_clusters_are_refused_by_name_unless_left_out() {
     assert!(!Path::new(&host.file("out")).exists(), "nothing was made");
     let done = run(&mut command(&host, &plan, &["--only", "other*"]));
     assert!(
-        done.stderr.contains("none of the plan's 1 jobs is named like `other*`"),
+        done.stderr
+            .contains("none of the 1 job of the plan is named like `other*`"),
         "{}",
         done.stderr
     );
