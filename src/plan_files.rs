@@ -210,12 +210,15 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
 /// The folder of the plan that a path names: a folder, or the index in it.
 ///
 /// # Errors
-/// A list of envelopes, which has no shards.
+/// A path that is not there, and a list of envelopes, which has no shards.
 pub fn folder(path: &Path) -> Result<&Path, Problem> {
     in_folder(path).ok_or_else(|| {
         let place = path.display().to_string();
-        Problem::file(&place, format!("`{place}` is no folder of a plan, nor its index"))
-            .hint("name the folder that `sweepctl plan --emit DIR` wrote")
+        let message = match path.exists() {
+            true => format!("`{place}` is no folder of a plan, nor its index"),
+            false => format!("`{place}` is not found"),
+        };
+        Problem::file(&place, message).hint("name the folder that `sweepctl plan --emit DIR` wrote")
     })
 }
 

@@ -511,7 +511,11 @@ fn a_plans_folder_is_new_and_a_shard_exists() {
         ),
         (
             &["--plan", "elsewhere", "--bucket", "evals", "--index", "0"],
-            "`elsewhere/index.json` cannot be read",
+            "`elsewhere` is not found",
+        ),
+        (
+            &["--plan", "plan/evals/0.json", "--bucket", "evals", "--index", "0"],
+            "`plan/evals/0.json` is no folder of a plan, nor its index",
         ),
     ] {
         let output = run(folder.path(), [&["shard"], args].concat());

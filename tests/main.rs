@@ -7,6 +7,7 @@ mod cli;
 mod collect;
 mod compare;
 mod conditions;
+mod config_keys;
 mod corpus;
 mod decisions;
 mod docs;

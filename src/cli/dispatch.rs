@@ -125,9 +125,9 @@ impl Dispatch {
             inputs.insert("head-ref".to_owned(), head);
         }
         let texts = [
+            ("ref", self.r#ref.clone()),
             ("generate-cli-command", self.generate.clone()),
             ("test-name", name),
-            ("ref", self.r#ref.clone()),
         ];
         let given = texts
             .into_iter()

@@ -28,6 +28,10 @@ pub struct Envelope {
     pub runs_on: String,
     /// Minutes that the job may take.
     pub timeout_minutes: u64,
+    /// The key of the config that the row was generated from, where that is known; no part of what the job is, nor of
+    /// its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_key: Option<String>,
     /// The row, with the overrides applied; written with the defaults that a plan's rows carry.
     #[serde(serialize_with = "with_plan_defaults")]
     pub row: Row,
@@ -143,6 +147,7 @@ pub fn wrap(rows: &[Row], asked: &Asked, seen: &mut HashMap<String, u64>) -> Res
                 name: name(&row),
                 runs_on: row.topology.runner.clone(),
                 timeout_minutes: TIMEOUT_MINUTES,
+                config_key: row.config_key.take().map(|key| key.to_string()),
                 row,
                 overrides: overrides.clone(),
             })
