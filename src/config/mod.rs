@@ -3,6 +3,7 @@
 pub mod changelog;
 pub mod clusters;
 pub mod decode;
+pub mod fields;
 pub mod kind;
 pub mod labels;
 pub mod master;

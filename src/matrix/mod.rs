@@ -9,6 +9,8 @@ pub mod fingerprint;
 pub mod names;
 pub mod plan;
 pub mod row;
+pub mod rules;
 pub mod shard;
 pub mod trim;
+mod unique;
 pub mod wire;
