@@ -16,7 +16,7 @@ use super::wire::{self, Form};
 use crate::config::changelog::Entry;
 use crate::config::master::{Config, Master};
 use crate::config::policy::EvalPolicy;
-use crate::config::problem::{Place, Problem, Problems, nearest};
+use crate::config::problem::{Place, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{NodeKind, ScenarioType};
 

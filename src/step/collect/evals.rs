@@ -16,7 +16,7 @@ use crate::matrix::row::Row;
 use crate::step::results::file::Folder;
 use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
-use crate::step::results::meta::{self, MetaEnv};
+use crate::step::results::meta::{self, MetaEnv, Owner};
 use crate::step::results::name;
 
 /// What rows are sorted by first.
@@ -77,7 +77,20 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<E
     } = attempts::newest(sets);
     evals.jobs = superseded;
     evals.problems.extend(problems);
-    let gathered: Vec<Gathered> = sets.par_iter().map(|set| gather(root, set)).collect();
+    let planned: HashMap<&str, &Envelope> = plan.into_iter().flatten().map(|e| (e.id.as_str(), e)).collect();
+    let gathered: Vec<Gathered> = sets
+        .par_iter()
+        .map(|set| {
+            let job = set.job.as_deref().and_then(|job| planned.get(job));
+            match job.and_then(|job| foreign(set, job)) {
+                Some(problem) => Gathered {
+                    rows: Vec::new(),
+                    problems: vec![problem],
+                },
+                None => gather(root, set),
+            }
+        })
+        .collect();
     if let Some(plan) = plan {
         compare(plan, broken, (&sets, &gathered), &mut evals);
     }
@@ -150,6 +163,17 @@ impl Attempt for Set<'_> {
     }
 }
 
+/// Why a set is not of the job whose artifact it lies in.
+fn foreign(set: &Set<'_>, job: &Envelope) -> Option<Problem> {
+    match set.meta.owner(job, ("", ""), None) {
+        Owner::Other(why) => {
+            let message = format!("{}: these are not the results of the job `{}`: {}", set.source, job.name, why.join("; "));
+            Some(Problem::file(&set.source, message).hint("see what the job's stage step kept"))
+        }
+        Owner::Job | Owner::JobMisdescribed(_) => None,
+    }
+}
+
 /// The rows of a set.
 fn gather(root: &Path, set: &Set<'_>) -> Gathered {
     let mut gathered = Gathered::default();
@@ -195,7 +219,7 @@ fn latest(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
 
 fn single_file(set: &Set<'_>) -> Files {
     match latest(result_files(set).map(|(_, path)| path)) {
-        Some(path) => (vec![(set.meta.conc.integer().unwrap_or(0), path)], Vec::new()),
+        Some(path) => (vec![(set.meta.cell("conc").integer().unwrap_or(0), path)], Vec::new()),
         None => (Vec::new(), vec!["there is no result file".to_owned()]),
     }
 }

@@ -3,20 +3,17 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::job::{DECODE, Job, PREFILL, Side};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
+use crate::step::results::loose::{Cell, List};
+use crate::step::results::meta::{self, NAME};
 
-/// The file's name.
-pub const FILE: &str = "meta_env.json";
-/// The largest file that is read, in bytes.
-const MAX_BYTES: u64 = 1 << 20;
 
 /// What is said of a job beside its results.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the fields are the job's variables of the same names")]
 pub struct MetaEnv {
     pub is_multinode: bool,
@@ -64,7 +61,7 @@ pub struct MetaEnv {
 }
 
 /// What became of each concurrency of a batch.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Batch {
     /// Those asked for.
     pub eval_concs: Vec<u64>,
@@ -165,22 +162,6 @@ impl MetaEnv {
         self.decode_dp_attention = r.flag(&[DECODE.dp_attention, DECODE.dp_attn, "DP_ATTENTION"]);
     }
 
-    /// Reads one.
-    ///
-    /// # Errors
-    /// A file that is missing, too large, or of another form.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
-        let failed = |what: String| Problem::file(&path.display().to_string(), format!("{FILE} {what}"));
-        let length = std::fs::symlink_metadata(path)
-            .map_err(|e| failed(format!("cannot be read: {e}")))?
-            .len();
-        if length > MAX_BYTES {
-            return Err(failed(format!("is {length} bytes, more than {MAX_BYTES}")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| failed(format!("cannot be read: {e}")))?;
-        serde_json::from_str(&text).map_err(|e| failed(format!("is not what an eval writes: {e}")))
-    }
-
     /// Writes it into a folder, whole or not at all.
     ///
     /// # Errors
@@ -191,53 +172,30 @@ impl MetaEnv {
         file.write_all(format!("{text}\n").as_bytes())?;
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
         file.as_file().set_permissions(mode)?;
-        file.persist(folder.join(FILE))?;
+        file.persist(folder.join(NAME))?;
         Ok(())
     }
 
-    /// Where it contradicts an envelope, one sentence each. `run` is the run and its attempt; what either side leaves
-    /// empty contradicts nothing.
+    /// What an envelope says, with the concurrencies of a set that somebody else described.
     #[must_use]
-    pub fn contradictions(&self, envelope: &Envelope, run: (&str, &str)) -> Vec<String> {
-        let (planned, _) = Self::of(&Job::new(Some(envelope), []));
-        let row = &envelope.row;
-        let mut found = Vec::new();
-        let mut text = |name: &str, planned: &str, found_one: &str| {
-            if !planned.is_empty() && !found_one.is_empty() && planned != found_one {
-                found.push(format!("`{name}` is `{found_one}`, the job's is `{planned}`"));
-            }
+    pub fn anew(envelope: &Envelope, run: (&str, &str), found: &meta::MetaEnv) -> Self {
+        let run = [("GITHUB_RUN_ID", run.0), ("GITHUB_RUN_ATTEMPT", run.1)];
+        let run = run.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let (known, _) = Self::of(&Job::new(Some(envelope), run));
+        let concs = |list: &Option<List<Cell>>| -> Vec<u64> {
+            list.iter().flat_map(List::items).filter_map(Cell::integer).collect()
         };
-        text("job_id", &envelope.id, &self.job_id);
-        text("run_id", run.0, &self.run_id);
-        text("run_attempt", run.1, &self.run_attempt);
-        // Everything else that the row decides; `hw` may be the name of the very runner.
-        let skip = ["job_id", "run_id", "run_attempt", "hw", "conc"];
-        if let (Ok(serde_json::Value::Object(planned)), Ok(own)) =
-            (serde_json::to_value(&planned), serde_json::to_value(self))
-        {
-            for (name, planned) in planned.iter().filter(|(name, _)| !skip.contains(&name.as_str())) {
-                let own = &own[name.as_str()];
-                // srt-slurm's own evals say nothing of some sizes, and no size that is said is 0.
-                if own.as_u64() != Some(0) {
-                    text(name, &plain(planned), &plain(own));
-                }
-            }
+        let asked = envelope.row.eval_concs().first().copied().unwrap_or_default();
+        Self {
+            conc: found.cell("conc").integer().filter(|conc| *conc > 0).unwrap_or(asked),
+            batch: found.is_batch().then(|| Batch {
+                eval_concs: concs(&found.eval_concs),
+                completed_eval_concs: concs(&found.completed_eval_concs),
+                failed_eval_concs: concs(&found.failed_eval_concs),
+            }),
+            ..known
         }
-        let mut points = vec![self.conc];
-        points.extend(self.batch.iter().flat_map(|batch| &batch.eval_concs));
-        points.sort_unstable();
-        points.dedup();
-        for point in points {
-            if point != 0 && !row.conc.points().contains(&point) && row.eval.eval_conc != Some(point) {
-                found.push(format!("concurrency {point} is none of the job's"));
-            }
-        }
-        found
     }
-}
-
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
 #[cfg(test)]
@@ -268,8 +226,8 @@ mod tests {
 
     #[test]
     fn it_is_written_in_spite_of_bad_variables_and_read_back() {
-        let (mut meta, problems) = of(&[("TP", "eight"), ("ISL", "8192")]);
-        assert_eq!((meta.tp, problems.0.is_empty()), (1, false));
+        let (mut written, problems) = of(&[("TP", "eight"), ("ISL", "8192")]);
+        assert_eq!((written.tp, problems.0.is_empty()), (1, false));
         let folder = tempfile::tempdir().expect("a folder");
         for batch in [
             None,
@@ -279,9 +237,11 @@ mod tests {
                 failed_eval_concs: vec![2],
             }),
         ] {
-            meta.batch = batch;
-            meta.write(folder.path()).expect("a file");
-            assert_eq!(MetaEnv::read(&folder.path().join(FILE)), Ok(meta.clone()));
+            written.batch = batch;
+            written.write(folder.path()).expect("a file");
+            let read = meta::MetaEnv::read(&folder.path().join(NAME)).expect("it is read back");
+            assert_eq!((read.cell("tp").integer(), read.is_batch()), (Some(1), written.batch.is_some()));
+            assert_eq!(read.cell("isl").integer(), Some(8192));
         }
     }
 }

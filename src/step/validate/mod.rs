@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub use report::{Check, Report, Silence};
 
 use super::results::lm_eval::ResultFile;
-use super::results::meta::MetaEnv;
+use super::results::meta::{MetaEnv, Owner};
 use super::results::{file, name};
 use crate::config::problem::Problem;
 use crate::config::thresholds::{Threshold, Thresholds};
@@ -43,6 +43,8 @@ pub struct Request {
     pub limited: bool,
     /// The job, which then says prefix, concurrencies, limit, and what `meta_env.json` must say.
     pub envelope: Option<Envelope>,
+    /// The run and its attempt; empty locally.
+    pub run: (String, String),
     /// `meta_env.json`.
     pub meta_env: PathBuf,
     /// The result files.
@@ -58,12 +60,13 @@ pub fn validate(request: &Request) -> Report {
     let meta = meta.unwrap_or_default();
     if let Some(envelope) = &request.envelope {
         let name = file::shown(&request.meta_env);
-        report
-            .problems
-            .extend(meta.contradictions(envelope).into_iter().map(|contradiction| {
+        let run = (request.run.0.as_str(), request.run.1.as_str());
+        if let Owner::Other(why) = meta.owner(envelope, run, None) {
+            report.problems.extend(why.into_iter().map(|contradiction| {
                 Problem::file(&name, format!("{name}: {contradiction}"))
                     .hint("the results may be another job's: look at what was staged")
             }));
+        }
     }
     report.model_prefix = request.prefix(&meta);
     let judge = Judge {
