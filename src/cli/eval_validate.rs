@@ -12,8 +12,8 @@ use super::{Told, envelope_file, output};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::thresholds::{BUILT_IN, Thresholds};
-use crate::runner;
 use crate::matrix::envelope::Envelope;
+use crate::runner;
 use crate::step::places::{LAUNCHED, Places, launched};
 use crate::step::results::{file, meta};
 use crate::step::stage;
@@ -131,8 +131,13 @@ impl Validate {
             meta.is_ok_and(|meta| !matches!(meta.owner(envelope, ("", ""), None), meta::Owner::Other(_)))
         };
         // What is wrong with a set is said of the one that is there.
-        let there = |folder: &PathBuf| folder.join(meta::NAME).exists() || !stage::find(folder, &[RESULTS], false).files.is_empty();
-        let found = places.iter().find(|folder| own(folder)).or_else(|| places.iter().find(|folder| there(folder)));
+        let there = |folder: &PathBuf| {
+            folder.join(meta::NAME).exists() || !stage::find(folder, &[RESULTS], false).files.is_empty()
+        };
+        let found = places
+            .iter()
+            .find(|folder| own(folder))
+            .or_else(|| places.iter().find(|folder| there(folder)));
         found.cloned().unwrap_or(here)
     }
 

@@ -224,9 +224,14 @@ fn announce(environment: &Environment) -> std::io::Result<()> {
     }
     let name = "RESULT_FILENAME";
     let value = environment.get(name).unwrap_or_default();
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
     let variables = [(name, value.to_owned()), (LAUNCHED, now.as_secs().to_string())];
-    runner::append(RunnerFile::Env, &variables.map(|(name, value)| (name.to_owned(), value)))
+    runner::append(
+        RunnerFile::Env,
+        &variables.map(|(name, value)| (name.to_owned(), value)),
+    )
 }
 
 fn warn(problem: &Problem) {

@@ -119,7 +119,13 @@ impl Process {
         }
         let row = |a: &Aggregate| {
             let numbers = [a.tput_per_gpu, a.output_tput_per_gpu, a.input_tput_per_gpu];
-            let text = |name: &str| a.row.get(name).and_then(|value| value.as_str()).unwrap_or("-").to_owned();
+            let text = |name: &str| {
+                a.row
+                    .get(name)
+                    .and_then(|value| value.as_str())
+                    .unwrap_or("-")
+                    .to_owned()
+            };
             let mut cells = vec![text("infmax_model_prefix"), text("hw"), a.conc.to_string()];
             cells.extend(numbers.map(|number| format!("{number:.3}")));
             cells

@@ -464,7 +464,11 @@ impl Field {
         let (before, rest) = Self::LINES.split_at(at(Self::SpecDecoding));
         let (between, after) = rest.split_at(at(Self::RunEval) - before.len());
         let own = |lines: &'static [Self]| lines.iter().copied();
-        own(before).chain(sizes).chain(own(between)).chain(passed).chain(own(after))
+        own(before)
+            .chain(sizes)
+            .chain(own(between))
+            .chain(passed)
+            .chain(own(after))
     }
 
     /// Every field by which policies may group and match, with its name.
@@ -472,9 +476,7 @@ impl Field {
         let sides = Side::ALL.into_iter().flat_map(|side| {
             let sizes = Size::ALL.iter().map(|size| SideField::Size(*size));
             let parts = std::iter::once(SideField::NumWorker).chain(sizes);
-            parts
-                .chain([SideField::Hardware])
-                .map(move |part| Self::Of(side, part))
+            parts.chain([SideField::Hardware]).map(move |part| Self::Of(side, part))
         });
         let own = Self::of_rows().filter(|field| match field {
             Self::Size(_) => true,

@@ -71,8 +71,7 @@ const FIELDS: [&str; 6] = ["id", "name", "runs-on", "timeout-minutes", "row", "o
 
 impl<'de> Deserialize<'de> for Envelope {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Self::from_json(unique::object(deserializer)?)
-            .map_err(|problems| serde::de::Error::custom(problems.join("; ")))
+        Self::from_json(unique::object(deserializer)?).map_err(|problems| serde::de::Error::custom(problems.join("; ")))
     }
 }
 
@@ -168,7 +167,10 @@ impl Overrides {
     fn from_json(value: serde_json::Value) -> Result<Self, String> {
         let read: Self = serde_json::from_value(value).map_err(|error| {
             // The names of numbers' types say nothing to those who write JSON.
-            let said = error.to_string().replace("u64", "a whole number").replace("struct Overrides", "an object");
+            let said = error
+                .to_string()
+                .replace("u64", "a whole number")
+                .replace("struct Overrides", "an object");
             format!("`overrides`: {said}")
         })?;
         match read.duration {

@@ -124,7 +124,9 @@ pub fn result(row: &Row, runner: &str) -> String {
     let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
     let split = match &topology.nodes {
         Nodes::Single(sizes) => {
-            let parts = sizes.texts().map(|(size, value)| format!("{}{value}", size.names().short));
+            let parts = sizes
+                .texts()
+                .map(|(size, value)| format!("{}{value}", size.names().short));
             parts.collect::<Vec<_>>().join("-")
         }
         Nodes::Multi(roles) => {

@@ -107,7 +107,8 @@ impl Serialize for Plan {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
         type JsonRow = serde_json::Map<String, serde_json::Value>;
-        let rows = |rows: &Vec<Row>| -> Vec<JsonRow> { rows.iter().map(|row| wire::to_json(row, Form::Planned)).collect() };
+        let rows =
+            |rows: &Vec<Row>| -> Vec<JsonRow> { rows.iter().map(|row| wire::to_json(row, Form::Planned)).collect() };
         let map = |buckets: &IndexMap<String, Vec<Row>>| -> IndexMap<String, Vec<JsonRow>> {
             buckets
                 .iter()

@@ -73,11 +73,15 @@ fn component(name: &str, component: &Component, versioned: bool, found: &mut Vec
 fn server(side: &str, sizes: &Parallelism, workers: u64, found: &mut Vec<String>) {
     if !sizes.tp.is_multiple_of(sizes.dcp_size) {
         let (tp, dcp_size) = (sizes.tp, sizes.dcp_size);
-        found.push(format!("`{side}tp` {tp} is not divisible by `{side}dcp-size` {dcp_size}"));
+        found.push(format!(
+            "`{side}tp` {tp} is not divisible by `{side}dcp-size` {dcp_size}"
+        ));
     }
     let gpus = sizes.checked_gpus().and_then(|gpus| gpus.checked_mul(workers.max(1)));
     if gpus.is_none_or(|gpus| gpus > MAX_INTEGER) {
-        found.push(format!("`{side}tp` and the sizes beside it multiply to more than {MAX_INTEGER} GPUs"));
+        found.push(format!(
+            "`{side}tp` and the sizes beside it multiply to more than {MAX_INTEGER} GPUs"
+        ));
     }
 }
 

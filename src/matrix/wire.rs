@@ -74,7 +74,9 @@ fn component_json(component: &Component) -> Value {
 fn role_json(role: &Role, form: Form) -> Value {
     let mut fields = Map::new();
     let sizes = |required: bool| {
-        let sizes = Size::ALL.iter().filter(move |size| size.names().side_required == required);
+        let sizes = Size::ALL
+            .iter()
+            .filter(move |size| size.names().side_required == required);
         sizes.map(|size| {
             let number = role.get(*size);
             let value = match size.is_flag() {
@@ -121,7 +123,11 @@ pub fn from_json(fields: Map<String, Value>) -> Result<Row, RowJsonError> {
     match row {
         Some(row) if problems.is_empty() => {
             problems.extend(rules::broken(&row));
-            if problems.is_empty() { Ok(row) } else { Err(RowJsonError(problems)) }
+            if problems.is_empty() {
+                Ok(row)
+            } else {
+                Err(RowJsonError(problems))
+            }
         }
         _ => Err(RowJsonError(problems)),
     }
@@ -132,13 +138,17 @@ fn row(read: &mut Reader) -> Option<Row> {
     read.fits(shape);
     let nodes = if shape.multinode {
         let (prefill, decode) = (read.role(Field::Prefill), read.role(Field::Decode));
-        prefill.zip(decode).map(|(prefill, decode)| Nodes::Multi(Box::new(Roles { prefill, decode })))
+        prefill
+            .zip(decode)
+            .map(|(prefill, decode)| Nodes::Multi(Box::new(Roles { prefill, decode })))
     } else {
         Some(Nodes::Single(read.sizes()))
     };
     let scenario = if shape.agentic {
         Scenario::Agentic(Offload {
-            mode: read.choice(Field::KvOffloading, &KvOffloading::CHOICES).unwrap_or_default(),
+            mode: read
+                .choice(Field::KvOffloading, &KvOffloading::CHOICES)
+                .unwrap_or_default(),
             backend: read.component(Field::KvOffloadBackend),
             total_cpu_dram_gb: read.number(&Field::TotalCpuDramGb.name(), 0).unwrap_or_default(),
             duration: read.number(&Field::Duration.name(), 1).unwrap_or_default(),
@@ -152,7 +162,10 @@ fn row(read: &mut Reader) -> Option<Row> {
             && stated != seq.max_model_len()
         {
             let derived = seq.max_model_len();
-            read.problem(&Field::MaxModelLen.name(), format_args!("is {stated}, of these lengths it is {derived}"));
+            read.problem(
+                &Field::MaxModelLen.name(),
+                format_args!("is {stated}, of these lengths it is {derived}"),
+            );
         }
         Scenario::Fixed(seq)
     };
@@ -168,7 +181,9 @@ fn row(read: &mut Reader) -> Option<Row> {
         precision: text(Field::Precision),
         framework: text(Field::Framework),
         runner: text(Field::Runner),
-        spec_decoding: read.choice(Field::SpecDecoding, &SpecDecoding::CHOICES).unwrap_or_default(),
+        spec_decoding: read
+            .choice(Field::SpecDecoding, &SpecDecoding::CHOICES)
+            .unwrap_or_default(),
         disagg: read.flag(&Field::Disagg.name()).unwrap_or(false),
         router: read.component(Field::Router),
         kv_p2p_transfer: read.text(Field::KvP2pTransfer),
@@ -245,7 +260,12 @@ impl Reader {
 
     /// Reports fields that nothing knows.
     fn known(&mut self, known: &[String]) {
-        let unknown: Vec<String> = self.fields.keys().filter(|name| !known.contains(name)).cloned().collect();
+        let unknown: Vec<String> = self
+            .fields
+            .keys()
+            .filter(|name| !known.contains(name))
+            .cloned()
+            .collect();
         for name in unknown {
             let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
             let near = nearest(&name, known.iter().map(String::as_str));
@@ -282,13 +302,18 @@ impl Reader {
         let wanted = format!("`{}`", names.join("` or `"));
         self.value(&field.name(), &wanted, |value| {
             let text = value.as_str()?;
-            choices.iter().find(|(name, _)| *name == text).map(|(_, choice)| *choice)
+            choices
+                .iter()
+                .find(|(name, _)| *name == text)
+                .map(|(_, choice)| *choice)
         })
     }
 
     fn component(&mut self, field: Field) -> Option<Component> {
         let wanted = "an object of a `name` and, where it has one, a `version`, both texts";
-        self.value(&field.name(), wanted, |value| serde_json::from_value(value.clone()).ok())
+        self.value(&field.name(), wanted, |value| {
+            serde_json::from_value(value.clone()).ok()
+        })
     }
 
     fn conc(&mut self) -> Option<Conc> {
@@ -331,7 +356,10 @@ impl Reader {
         let other = ["num-worker", "hardware", "additional-settings"].map(str::to_owned);
         let known: Vec<String> = other.into_iter().chain(sizes).collect();
         side.known(&known);
-        let required = Size::ALL.iter().map(|size| size.names()).filter(|names| names.side_required);
+        let required = Size::ALL
+            .iter()
+            .map(|size| size.names())
+            .filter(|names| names.side_required);
         for name in std::iter::once("num-worker").chain(required.map(|names| names.row)) {
             if !side.fields.contains_key(name) {
                 side.problems.push(format!("the row lacks `{}{name}`", side.place));

@@ -54,7 +54,11 @@ impl Places {
     /// number that is younger than the launch, where that is known.
     #[must_use]
     pub fn evals(&self, launched: Option<SystemTime>) -> Vec<PathBuf> {
-        let own = [self.workspace.clone(), self.workspace.join(EVAL_FOLDER), self.logs.join(EVAL_FOLDER)];
+        let own = [
+            self.workspace.clone(),
+            self.workspace.join(EVAL_FOLDER),
+            self.logs.join(EVAL_FOLDER),
+        ];
         own.into_iter().chain(self.slurm_job(launched)).collect()
     }
 
@@ -80,7 +84,9 @@ impl Places {
     /// The folders of the workspace that hold nothing but results of a job.
     #[must_use]
     pub fn folders_of_results(&self) -> Vec<PathBuf> {
-        let mut folders = [EVAL_FOLDER, AGENTIC_FOLDER, SCRIPTS_MULTI_NODE].map(|name| self.workspace.join(name)).to_vec();
+        let mut folders = [EVAL_FOLDER, AGENTIC_FOLDER, SCRIPTS_MULTI_NODE]
+            .map(|name| self.workspace.join(name))
+            .to_vec();
         // A repository may have a folder of this name, and people keep things there: it is a replay's by its contents,
         // and a link is no folder of anybody's.
         let scripts = self.workspace.join(SCRIPTS_FOLDER);

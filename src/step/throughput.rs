@@ -297,7 +297,10 @@ pub fn published(row: &Row) -> Map<String, Value> {
 fn topology(nodes: &Nodes) -> IndexMap<String, Size> {
     match nodes {
         Nodes::Single(sizes) => sizes.texts().map(|(size, _)| published_size("", sizes, size)).collect(),
-        Nodes::Multi(roles) => Side::ALL.into_iter().flat_map(|side| of_side(side, roles.side(side))).collect(),
+        Nodes::Multi(roles) => Side::ALL
+            .into_iter()
+            .flat_map(|side| of_side(side, roles.side(side)))
+            .collect(),
     }
 }
 

@@ -143,7 +143,11 @@ fn sets(request: &Request, envelope: &Envelope) -> Result<Vec<Set>, Problems> {
     let mut problems = Problems::default();
     let mut folders = Vec::new();
     let named = !request.from.is_empty();
-    for folder in if named { request.from.clone() } else { usual(request, envelope) } {
+    for folder in if named {
+        request.from.clone()
+    } else {
+        usual(request, envelope)
+    } {
         match inside(&folder, request) {
             Ok(Some(folder)) if !folders.contains(&folder) => folders.push(folder),
             Ok(_) => {}

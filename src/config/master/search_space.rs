@@ -4,9 +4,9 @@ use schemars::JsonSchema;
 
 use super::{Router, component, router};
 use crate::config::decode::{Decoder, Fields, MAX_INTEGER};
+use crate::config::fields::{Parallelism, Passed, PassedField, Role, Size};
 use crate::config::problem::Place;
 use crate::config::tree::Node;
-use crate::config::fields::{Parallelism, Passed, PassedField, Role, Size};
 use crate::config::types::{Component, KvOffloading, ScenarioType, SpecDecoding};
 
 /// How many points one entry may list.
@@ -323,7 +323,11 @@ fn checked(d: &mut Decoder, f: &Fields<'_, '_>, sizes: &Parallelism, workers: u6
 
 fn multi_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
     for size in Size::ALL {
-        f.forbidden(d, size.names().row, "in a multi-node entry it belongs to `prefill` and `decode`");
+        f.forbidden(
+            d,
+            size.names().row,
+            "in a multi-node entry it belongs to `prefill` and `decode`",
+        );
     }
     let prefill = f.required(d, "prefill", role);
     let decode = f.required(d, "decode", role);

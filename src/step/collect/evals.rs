@@ -167,7 +167,12 @@ impl Attempt for Set<'_> {
 fn foreign(set: &Set<'_>, job: &Envelope) -> Option<Problem> {
     match set.meta.owner(job, ("", ""), None) {
         Owner::Other(why) => {
-            let message = format!("{}: these are not the results of the job `{}`: {}", set.source, job.name, why.join("; "));
+            let message = format!(
+                "{}: these are not the results of the job `{}`: {}",
+                set.source,
+                job.name,
+                why.join("; ")
+            );
             Some(Problem::file(&set.source, message).hint("see what the job's stage step kept"))
         }
         Owner::Job | Owner::JobMisdescribed(_) => None,

@@ -110,8 +110,8 @@ pub fn of_row(envelope: &Envelope, place: &Place) -> IndexMap<String, String> {
     for side in Side::ALL {
         if let Some(roles) = job.row.topology.roles() {
             let role = roles.side(side);
-            let named = side_variables()
-                .map(|(name, part)| (format!("{}{name}", side.variables()), said(role.part(part))));
+            let named =
+                side_variables().map(|(name, part)| (format!("{}{name}", side.variables()), said(role.part(part))));
             variables.extend(named);
         }
     }

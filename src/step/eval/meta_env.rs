@@ -11,7 +11,6 @@ use crate::matrix::envelope::Envelope;
 use crate::step::results::loose::{Cell, List};
 use crate::step::results::meta::{self, NAME};
 
-
 /// What is said of a job beside its results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[allow(missing_docs, reason = "the fields are the job's variables of the same names")]
@@ -240,7 +239,10 @@ mod tests {
             written.batch = batch;
             written.write(folder.path()).expect("a file");
             let read = meta::MetaEnv::read(&folder.path().join(NAME)).expect("it is read back");
-            assert_eq!((read.cell("tp").integer(), read.is_batch()), (Some(1), written.batch.is_some()));
+            assert_eq!(
+                (read.cell("tp").integer(), read.is_batch()),
+                (Some(1), written.batch.is_some())
+            );
             assert_eq!(read.cell("isl").integer(), Some(8192));
         }
     }

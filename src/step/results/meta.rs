@@ -73,7 +73,9 @@ impl MetaEnv {
     /// The model's short name, where the writer knew it.
     #[must_use]
     pub fn model_prefix(&self) -> Option<&str> {
-        self.cell("infmax_model_prefix").text().filter(|prefix| *prefix != UNKNOWN)
+        self.cell("infmax_model_prefix")
+            .text()
+            .filter(|prefix| *prefix != UNKNOWN)
     }
 
     /// The job that the set comes from.
@@ -115,10 +117,13 @@ impl MetaEnv {
         }
         let named = says_something(self.cell("recipe_fingerprint"));
         if !named && younger == Some(false) {
-            return Owner::Other(vec!["it is older than the launch, and names neither job nor recipe".to_owned()]);
+            return Owner::Other(vec![
+                "it is older than the launch, and names neither job nor recipe".to_owned(),
+            ]);
         }
         let multinode = envelope.row.topology.shape().multinode;
-        let (forgiven, real): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| is_often_wrong(&one.name, multinode));
+        let (forgiven, real): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|one| is_often_wrong(&one.name, multinode));
         match (real.is_empty(), forgiven.is_empty()) {
             (false, _) => Owner::Other(sentences(real)),
             (true, false) => Owner::JobMisdescribed(sentences(forgiven)),
@@ -135,7 +140,11 @@ impl MetaEnv {
             meta: self,
             found: Vec::new(),
         };
-        for (name, wanted) in [("job_id", envelope.id.as_str()), ("run_id", run.0), ("run_attempt", run.1)] {
+        for (name, wanted) in [
+            ("job_id", envelope.id.as_str()),
+            ("run_id", run.0),
+            ("run_attempt", run.1),
+        ] {
             if !wanted.is_empty() {
                 found.id(name, wanted);
             }
@@ -144,7 +153,10 @@ impl MetaEnv {
         found.text("framework", &[&t.framework]);
         found.text("precision", &[&t.precision]);
         found.text("spec_decoding", &[t.spec_decoding.as_str()]);
-        found.text("recipe_fingerprint", &[row.recipe_fingerprint.as_deref().unwrap_or_default()]);
+        found.text(
+            "recipe_fingerprint",
+            &[row.recipe_fingerprint.as_deref().unwrap_or_default()],
+        );
         found.model(&t.model);
         found.text("infmax_model_prefix", &[&t.model_prefix]);
         // A launch on one runner of a label may name that runner.
@@ -154,7 +166,10 @@ impl MetaEnv {
         }
         found.number("isl", t.seq().map_or(0, |seq| seq.isl));
         found.number("osl", t.seq().map_or(0, |seq| seq.osl));
-        found.sizes("", t.roles().map_or_else(|| t.single(), |roles| Some(&roles.prefill.sizes)));
+        found.sizes(
+            "",
+            t.roles().map_or_else(|| t.single(), |roles| Some(&roles.prefill.sizes)),
+        );
         for side in Side::ALL {
             let role = t.roles().map(|roles| roles.side(side));
             let start = format!("{}_", side.name());
@@ -170,7 +185,9 @@ impl MetaEnv {
 /// What other writers are known to get wrong: the sizes of one node's sides, expert and data parallelism there, on
 /// several nodes every size, and the model's name, which may be a path or the name that the server goes by.
 fn is_often_wrong(name: &str, multinode: bool) -> bool {
-    let of_side = Side::ALL.iter().any(|side| name.starts_with(&format!("{}_", side.name())));
+    let of_side = Side::ALL
+        .iter()
+        .any(|side| name.starts_with(&format!("{}_", side.name())));
     let size = Size::ALL.iter().any(|size| size.names().published == name);
     matches!(name, "is_multinode" | "model" | "ep" | "dp_attention") || of_side || (multinode && size)
 }
@@ -225,7 +242,13 @@ impl Contradictions<'_> {
 
     /// A model by the last part of its name: writers know it under its organisation, or as a path.
     fn model(&mut self, wanted: &str) {
-        let last = |name: &str| name.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_lowercase();
+        let last = |name: &str| {
+            name.trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_lowercase()
+        };
         self.check("model", format_args!("\"{wanted}\""), |cell| {
             cell.text().is_some_and(|said| last(said.trim()) == last(wanted))
         });
@@ -256,7 +279,12 @@ impl Contradictions<'_> {
         let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
         let points = points.join(", ");
         self.check("conc", &points, planned);
-        let other = self.meta.eval_concs.iter().flat_map(List::items).filter(|cell| !planned(cell));
+        let other = self
+            .meta
+            .eval_concs
+            .iter()
+            .flat_map(List::items)
+            .filter(|cell| !planned(cell));
         let found: Vec<Contradiction> = other
             .map(|cell| Contradiction {
                 name: "eval_concs".to_owned(),
@@ -270,7 +298,11 @@ impl Contradictions<'_> {
 /// The whole number that a cell is or spells.
 fn whole(cell: &Cell) -> Option<u64> {
     match cell {
-        Cell::Text(text) => text.trim().parse().ok().and_then(|number| Cell::Number(number).integer()),
+        Cell::Text(text) => text
+            .trim()
+            .parse()
+            .ok()
+            .and_then(|number| Cell::Number(number).integer()),
         cell => cell.integer(),
     }
 }

@@ -87,7 +87,11 @@ pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
 /// The recipe that a row names: eval-only jobs may have one of their own.
 fn named(row: &Row) -> Option<&str> {
     let topology = &row.topology;
-    let of_evals = topology.passed.eval_srt_recipe.as_deref().filter(|_| row.eval.eval_only);
+    let of_evals = topology
+        .passed
+        .eval_srt_recipe
+        .as_deref()
+        .filter(|_| row.eval.eval_only);
     of_evals.or(topology.passed.srt_recipe.as_deref())
 }
 

@@ -16,10 +16,10 @@ use crate::config::master::search_space::Nodes;
 use crate::matrix::row::Scenario;
 use crate::process::{self, Cancellation};
 use crate::step::eval::meta_env::MetaEnv;
-use crate::step::results::meta::{self, Owner};
 use crate::step::launch::backend::Prepared;
 use crate::step::launch::outputs::is_fresh;
 use crate::step::places::AGENTIC_FOLDER;
+use crate::step::results::meta::{self, Owner};
 use crate::step::stage::{self, AGENTIC_LEFT_OUT, EVAL, SERVER_LOGS, shown};
 use crate::step::upload::{MAX_BYTES, MAX_FILES};
 
