@@ -39,8 +39,6 @@ fn deployment(topology: &Topology, found: &mut Vec<String>) {
     found.extend(empty.map(|(name, _)| format!("`{name}` is empty")));
     if topology.disagg && topology.roles().is_none() {
         found.push("`disagg` is true on one node: prefill and decode apart need nodes of their own".to_owned());
-    } else if topology.disagg && topology.kv_p2p_transfer.is_none() {
-        found.push("`disagg` is true without `kv-p2p-transfer`, which says how the cache moves".to_owned());
     }
     if let Some(router) = &topology.router {
         component("router", router, true, found);
