@@ -111,6 +111,7 @@ fn validate_1000_results(bencher: Bencher<'_, '_>) {
         expected_concs: Some(concs),
         limited: false,
         envelope: None,
+        run: (String::new(), String::new()),
         meta_env: root.path().join("meta_env.json"),
         results,
     };

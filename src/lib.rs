@@ -10,6 +10,7 @@ pub mod ledger;
 pub mod matrix;
 pub mod mock_server;
 pub mod plan_files;
+pub mod plural;
 pub mod process;
 pub mod repo;
 pub mod runner;

@@ -66,21 +66,21 @@ pub struct Launch {
 fn help() -> String {
     let codes: Vec<String> = EXIT_CODES
         .iter()
-        .map(|(_, code, meaning)| format!("  {code}   {meaning}"))
+        .map(|(_, code, meaning)| format!("  {code}  {}", meaning.replace("; ", ";\n      ")))
         .collect();
     format!(
         "\
 Exit codes:
-  0    done: the job left what it should
-  1    refused: the envelope, the runners file or the policy
-  2    wrong usage
+  0   done: the job left what it should
+  1   refused: the envelope, the runners file or the policy
+  2   wrong usage
 {}
-  130  ended by SIGINT; 143 by SIGTERM
+  130 ended by SIGINT; 143 by SIGTERM
 
 Examples:
-  sweepctl launch --envelope envelope.json --dry-run     what would run, on any machine
+  sweepctl launch --envelope envelope.json --dry-run     what would run
   exec sweepctl launch --envelope envelope.json          in a step
-  sweepctl launch --release --envelope envelope.json     in a cleanup step with `if: always()`",
+  sweepctl launch --release --envelope envelope.json     in a cleanup step",
         codes.join("\n")
     )
 }
@@ -105,7 +105,7 @@ struct Planned<'a> {
 }
 
 impl Launch {
-    /// Launches, releases, or says what would be done.
+    /// Launches, releases, or prints what would be done.
     ///
     /// # Errors
     /// Inputs that are refused, and a launch that failed, whose kind is the exit code.

@@ -8,6 +8,7 @@ use super::envelope_file;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::names::{self, ArtifactKind};
+use crate::plural;
 use crate::runner::{self, RunnerFile};
 use crate::step::places::{LAUNCHED, Places, launched};
 use crate::step::upload::{self, Gathered, Request};
@@ -25,9 +26,9 @@ pub struct Upload {
     /// The job's envelope, a JSON file
     #[arg(long, value_name = "FILE")]
     envelope: PathBuf,
-    /// A folder to gather from, in the workspace; several times for several
-    /// [default: the workspace; for `eval` also its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
-    #[arg(long, value_name = "DIR", verbatim_doc_comment)]
+    /// A folder to gather from, in the workspace; several times for several [default: the workspace; for `eval` also
+    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
+    #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// The folder that the artifact's folder is made in, as a download lays it [default: RUNNER_TEMP/sweepctl-upload]
     #[arg(long, value_name = "DIR")]
@@ -47,7 +48,7 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Gathers, writes the step's outputs, then says what was refused.
+    /// Gathers, writes the step's outputs, then prints what was refused.
     ///
     /// # Errors
     /// Everything that was refused.
@@ -116,9 +117,9 @@ impl Upload {
             }));
         }
         println!(
-            "{}: {} files, {} bytes",
+            "{}: {}, {} bytes",
             gathered.name,
-            gathered.files.len(),
+            plural::count(gathered.files.len(), "file"),
             gathered.bytes
         );
         for file in &gathered.files {

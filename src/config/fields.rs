@@ -439,13 +439,13 @@ fields! {
     MaxModelLen = "max-model-len", FIXED_MAY, var = "MAX_MODEL_LEN";
     KvOffloading = "kv-offloading", AGENTIC, group, publish = 11 "kv_offloading";
     KvOffloadBackend = "kv-offload-backend", AGENTIC_MAY, publish = 12 "kv_offload_backend";
-    TotalCpuDramGb = "total-cpu-dram-gb", AGENTIC;
+    TotalCpuDramGb = "total-cpu-dram-gb", AGENTIC, publish = 13 "allocated_cpu_dram_gb";
     Duration = "duration", AGENTIC, var = "DURATION";
     ExpName = "exp-name", ALL, point, var = "EXP_NAME";
     Disagg = "disagg", DISAGG, group, publish = 6 "disagg";
     ScenarioType = "scenario-type", AGENTIC, group, publish = 10 "scenario_type";
-    Router = "router", SOME, var = "ROUTER_METADATA", publish = 13 "router";
-    KvP2pTransfer = "kv-p2p-transfer", MULTI_MAY, group, var = "KV_P2P_TRANSFER", publish = 14 "kv_p2p_transfer";
+    Router = "router", SOME, var = "ROUTER_METADATA", publish = 14 "router";
+    KvP2pTransfer = "kv-p2p-transfer", MULTI_MAY, group, var = "KV_P2P_TRANSFER", publish = 15 "kv_p2p_transfer";
     RunEval = "run-eval", SOME;
     EvalOnly = "eval-only", SOME;
     EvalConc = "eval-conc", MULTI_MAY;

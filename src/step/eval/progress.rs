@@ -7,6 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::PointReport;
 
+use crate::plural;
+
 /// How often a bar's clock moves on.
 const TICK: Duration = Duration::from_millis(250);
 
@@ -72,9 +74,11 @@ impl Progress {
         let end = if point.completed { "completed" } else { "failed" };
         let (concurrency, files) = (point.concurrency, point.files.len());
         self.line(&format!(
-            "eval: {} of {count} points done, concurrency {concurrency} {end} in {:.0} s, {files} files staged",
+            "eval: {} of {} done, concurrency {concurrency} {end} in {:.0} s, {} staged",
             index + 1,
-            point.seconds
+            plural::count(count, "point"),
+            point.seconds,
+            plural::count(files, "file")
         ));
         if let Some(bar) = &self.bar {
             bar.inc(1);

@@ -13,8 +13,6 @@ use crate::step::results::file::shown;
 use crate::step::stage;
 use crate::step::throughput::Benchmark;
 
-/// The largest share of requests of an agentic replay that may fail.
-pub const MAX_ERROR_RATE: f64 = 0.10;
 /// How many files a message names.
 const SHOWN: usize = 12;
 
@@ -50,12 +48,11 @@ pub fn check(expected: &Expected<'_>) -> Result<(), Failure> {
 
 impl Expected<'_> {
     fn throughput(&self) -> Result<(), Problems> {
-        let agentic = matches!(self.envelope.row.topology.scenario, Scenario::Agentic(_));
         let mut problems = Problems::default();
         for path in self.results(&mut problems) {
-            if let Err(found) = Benchmark::read(&path)
+            if let Err(found) = Benchmark::read(&path, None)
                 .map_err(Problems::from)
-                .and_then(|b| judge(&b, &path, agentic))
+                .and_then(|benchmark| benchmark.check(&self.envelope.row))
             {
                 problems.extend(found);
             }
@@ -163,22 +160,4 @@ pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
         return false;
     };
     metadata.is_file() && places::is_younger(&metadata, started)
-}
-
-/// Whether a benchmark did what it should. Of an agentic replay some requests may fail.
-fn judge(benchmark: &Benchmark, path: &Path, agentic: bool) -> Result<(), Problems> {
-    if !agentic {
-        return benchmark.check(None);
-    }
-    let mut problems = benchmark.check(benchmark.completed()).err().unwrap_or_default();
-    if let Some(rate) = benchmark.error_rate().filter(|rate| *rate > MAX_ERROR_RATE) {
-        let name = shown(path);
-        let message = format!(
-            "{name}: {:.1} % of the requests failed, at most {:.0} % may",
-            rate * 100.0,
-            MAX_ERROR_RATE * 100.0
-        );
-        problems.push(Problem::file(&name, message).hint("see the server's log"));
-    }
-    problems.into_result()
 }

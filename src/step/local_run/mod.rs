@@ -23,6 +23,7 @@ use crate::config::clusters::Backend;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
+use crate::plural;
 use crate::process::Cancellation;
 
 /// The file of chosen envelopes.
@@ -81,7 +82,10 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
         let Some(only) = only else {
             return Err(Problem::file("", "the plan has no job").into());
         };
-        let message = format!("none of the plan's {all} jobs is named like `{only}`");
+        let message = format!(
+            "none of the {} of the plan is named like `{only}`",
+            plural::count(all, "job")
+        );
         let hint = format!(
             "jobs have model prefixes, experiments, names and ids, not config keys; {}",
             nearest(only.trim_matches('*'), known.iter().map(String::as_str))
