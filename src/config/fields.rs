@@ -373,6 +373,8 @@ pub struct About {
     pub in_fingerprint: bool,
     /// The job's variable that holds it as it is.
     pub variable: Option<&'static str>,
+    /// Its name in `meta_env.json`.
+    pub meta: Option<&'static str>,
     /// Its name in published rows, and where it stands in them.
     pub published: Option<(u8, &'static str)>,
 }
@@ -403,7 +405,7 @@ macro_rules! fields {
                             #[allow(unused_mut, reason = "not every field has more to say")]
                             let mut about = About {
                                 name: $name, shapes: $shapes, group_by: false, in_fingerprint: true,
-                                variable: None, published: None,
+                                variable: None, meta: None, published: None,
                             };
                             $(fields!(@ about $key $($($value)+)?);)*
                             about
@@ -418,21 +420,22 @@ macro_rules! fields {
     (@ $about:ident group) => { $about.group_by = true };
     (@ $about:ident point) => { $about.in_fingerprint = false };
     (@ $about:ident var $name:literal) => { $about.variable = Some($name) };
+    (@ $about:ident meta $name:literal) => { $about.meta = Some($name) };
     (@ $about:ident publish $at:literal $name:literal) => { $about.published = Some(($at, $name)) };
 }
 
 // In the order of a row's JSON. `group`: policies may group by it; `point`: the fingerprint leaves it out; `var`: the
-// variable with its value; `publish`: its place and name in published rows.
+// variable with its value; `meta`: its name in `meta_env.json`; `publish`: its place and name in published rows.
 fields! {
     Image = "image", ALL, group, var = "IMAGE", publish = 1 "image";
-    Model = "model", ALL, group, var = "MODEL";
-    ModelPrefix = "model-prefix", ALL, group, var = "MODEL_PREFIX", publish = 2 "infmax_model_prefix";
-    Precision = "precision", ALL, group, var = "PRECISION", publish = 4 "precision";
-    Framework = "framework", ALL, group, var = "FRAMEWORK", publish = 3 "framework";
-    Runner = "runner", ALL, group, var = "RUNNER_TYPE", publish = 0 "hw";
-    Isl = "isl", FIXED, group, var = "ISL", publish = 8 "isl";
-    Osl = "osl", FIXED, group, var = "OSL", publish = 9 "osl";
-    SpecDecoding = "spec-decoding", ALL, group, var = "SPEC_DECODING", publish = 5 "spec_decoding";
+    Model = "model", ALL, group, var = "MODEL", meta = "model";
+    ModelPrefix = "model-prefix", ALL, group, var = "MODEL_PREFIX", meta = "infmax_model_prefix", publish = 2 "infmax_model_prefix";
+    Precision = "precision", ALL, group, var = "PRECISION", meta = "precision", publish = 4 "precision";
+    Framework = "framework", ALL, group, var = "FRAMEWORK", meta = "framework", publish = 3 "framework";
+    Runner = "runner", ALL, group, var = "RUNNER_TYPE", meta = "hw", publish = 0 "hw";
+    Isl = "isl", FIXED, group, var = "ISL", meta = "isl", publish = 8 "isl";
+    Osl = "osl", FIXED, group, var = "OSL", meta = "osl", publish = 9 "osl";
+    SpecDecoding = "spec-decoding", ALL, group, var = "SPEC_DECODING", meta = "spec_decoding", publish = 5 "spec_decoding";
     Prefill = "prefill", MULTI;
     Decode = "decode", MULTI;
     Conc = "conc", ALL, point;
@@ -451,8 +454,9 @@ fields! {
     EvalConc = "eval-conc", MULTI_MAY;
     EvalAllConcs = "eval-all-concs", MULTI_MAY;
     EvalFramework = "eval-framework", SOME, var = "EVAL_FRAMEWORK";
-    EvalSuite = "eval-suite", SOME, var = "EVAL_SUITE";
-    RecipeFingerprint = "recipe-fingerprint", SOME, point, var = "RECIPE_FINGERPRINT", publish = 7 "recipe_fingerprint";
+    EvalSuite = "eval-suite", SOME, var = "EVAL_SUITE", meta = "eval_suite";
+    RecipeFingerprint = "recipe-fingerprint", SOME, point, var = "RECIPE_FINGERPRINT", meta = "recipe_fingerprint",
+        publish = 7 "recipe_fingerprint";
 }
 
 impl Field {
@@ -533,6 +537,13 @@ impl Field {
             Self::Passed(field) => field.variable(),
             own => own.line().and_then(|about| about.variable),
         }
+    }
+
+    /// Every field that `meta_env.json` has under a name of its own; sizes stand there plain and by side.
+    pub fn of_meta() -> impl Iterator<Item = (Self, &'static str)> {
+        Self::LINES
+            .iter()
+            .filter_map(|field| Some((*field, field.line()?.meta?)))
     }
 
     /// Every field that published rows have, with its name there, in their order; sizes stand there by side.

@@ -59,7 +59,7 @@ struct Set {
     folder: PathBuf,
     found: Found,
     /// The metadata that replaces what its writer got wrong.
-    described: Option<meta_env::MetaEnv>,
+    described: Option<MetaEnv>,
 }
 
 /// Gathers an artifact. Files are copied, for later steps read them where they lie; a file that is refused keeps the
@@ -265,7 +265,7 @@ fn whose(set: &mut Set, envelope: &Envelope, request: &Request) -> Result<Option
     match found.owner(envelope, run, younger) {
         Owner::Job => Ok(None),
         Owner::JobMisdescribed(wrong) => {
-            set.described = Some(meta_env::MetaEnv::anew(envelope, run, &found));
+            set.described = Some(meta_env::anew(envelope, run, &found));
             let message = format!("it is written anew from the envelope: {}", wrong.join("; "));
             Ok(Some(Problem::file(&name, message)))
         }

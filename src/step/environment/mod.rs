@@ -200,7 +200,7 @@ const VARIABLES: &[(&str, Value)] = &[
 ];
 
 /// The variables of one side of a multi-node job, after `PREFILL_` or `DECODE_`, and what each holds.
-fn side_variables() -> impl Iterator<Item = (&'static str, SideField)> {
+pub fn side_variables() -> impl Iterator<Item = (&'static str, SideField)> {
     let sizes = Size::ALL.iter().flat_map(|size| {
         let names = size.names().side_variables.iter();
         names.map(|name| (*name, SideField::Size(*size)))

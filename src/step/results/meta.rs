@@ -1,14 +1,16 @@
 //! `meta_env.json`: which job a set of eval results comes from.
 
+use std::io::Write;
 use std::path::Path;
 
 use indexmap::IndexMap;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::loose::{Cell, List};
 use super::{file, json};
-use crate::config::fields::{Parallelism, Side, Size};
+use crate::config::fields::{Field, Parallelism, Side, Size};
 use crate::matrix::envelope::Envelope;
+use crate::matrix::row::FieldValue;
 
 /// The file's name.
 pub const NAME: &str = "meta_env.json";
@@ -27,14 +29,17 @@ pub enum MetaError {
 }
 
 /// The file's fields; writers differ in whether a number is a string.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct MetaEnv {
     /// The concurrencies of a batch: those asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub eval_concs: Option<List<Cell>>,
     /// Those that succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_eval_concs: Option<List<Cell>>,
     /// Those that did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_eval_concs: Option<List<Cell>>,
     #[serde(flatten)]
     fields: IndexMap<String, Cell>,
@@ -62,6 +67,25 @@ impl MetaEnv {
             _ => MetaError::Unreadable(format!("cannot be read: {error}")),
         })?;
         json::parse_object(&bytes).map_err(MetaError::Unreadable)
+    }
+
+    /// Writes the file into a folder, whole or not at all.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        file.write_all(format!("{text}\n").as_bytes())?;
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+        file.as_file().set_permissions(mode)?;
+        file.persist(folder.join(NAME))?;
+        Ok(())
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &str, value: Cell) {
+        self.fields.insert(name.to_owned(), value);
     }
 
     /// A field; null where it is missing.
@@ -150,22 +174,17 @@ impl MetaEnv {
             }
         }
         found.flag("is_multinode", t.shape().multinode);
-        found.text("framework", &[&t.framework]);
-        found.text("precision", &[&t.precision]);
-        found.text("spec_decoding", &[t.spec_decoding.as_str()]);
-        found.text(
-            "recipe_fingerprint",
-            &[row.recipe_fingerprint.as_deref().unwrap_or_default()],
-        );
-        found.model(&t.model);
-        found.text("infmax_model_prefix", &[&t.model_prefix]);
-        // A launch on one runner of a label may name that runner.
-        found.text("hw", &[&t.runner, &envelope.runs_on]);
-        if let Some(evaluator) = &row.eval.evaluator {
-            found.text("eval_suite", &[&evaluator.suite]);
+        for (field, name) in Field::of_meta() {
+            match (field, row.field(field)) {
+                (Field::Model, _) => found.model(&t.model),
+                (Field::Runner, _) => found.hardware(name, [&t.runner, &envelope.runs_on]),
+                (_, FieldValue::Int(number)) => found.number(name, number),
+                (_, FieldValue::Text(text)) => found.text(name, text),
+                (Field::Isl | Field::Osl, _) => found.number(name, 0),
+                (Field::RecipeFingerprint, _) => found.text(name, ""),
+                _ => {}
+            }
         }
-        found.number("isl", t.seq().map_or(0, |seq| seq.isl));
-        found.number("osl", t.seq().map_or(0, |seq| seq.osl));
         found.sizes(
             "",
             t.roles().map_or_else(|| t.single(), |roles| Some(&roles.prefill.sizes)),
@@ -225,10 +244,19 @@ impl Contradictions<'_> {
     }
 
     /// Case aside: writers spell hardware and frameworks in both.
-    fn text(&mut self, name: &str, wanted: &[&str]) {
-        self.check(name, format_args!("\"{}\"", wanted[0]), |cell| {
+    fn text(&mut self, name: &str, wanted: &str) {
+        self.check(name, format_args!("\"{wanted}\""), |cell| {
             let said = cell.text().map(str::trim);
-            said.is_some_and(|said| wanted.iter().any(|wanted| said.eq_ignore_ascii_case(wanted)))
+            said.is_some_and(|said| said.eq_ignore_ascii_case(wanted))
+        });
+    }
+
+    /// A label; a launch on one of its runners may name that runner.
+    fn hardware(&mut self, name: &str, wanted: [&str; 2]) {
+        self.check(name, format_args!("\"{}\"", wanted[0]), |cell| {
+            let said = cell.text().map(|said| said.trim().to_lowercase());
+            let fits = |said: &str, label: &str| said == label || may_be_runner_of(said, label);
+            said.is_some_and(|said| wanted.iter().any(|label| fits(&said, &label.to_lowercase())))
         });
     }
 
@@ -293,6 +321,25 @@ impl Contradictions<'_> {
             .collect();
         self.found.extend(found);
     }
+}
+
+/// Whether a name may be that of a runner of a label: `<fleet>_<nn>`, of a fleet that is not named after other
+/// hardware, such as `h200-dgx_03` of `h200`.
+fn may_be_runner_of(name: &str, label: &str) -> bool {
+    let Some((fleet, number)) = name.rsplit_once('_') else {
+        return false;
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let hardware = fleet.split('-').next().unwrap_or_default();
+    let names_hardware = hardware.bytes().any(|byte| byte.is_ascii_digit());
+    is_number(number) && (!names_hardware || label.split([':', '-', '_']).any(|word| word == hardware))
+}
+
+/// A number as a field.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "JSON numbers are doubles to their readers")]
+pub fn number(value: u64) -> Cell {
+    Cell::Number(value as f64)
 }
 
 /// The whole number that a cell is or spells.

@@ -15,7 +15,7 @@ use regex::Regex;
 use crate::config::master::search_space::Nodes;
 use crate::matrix::row::Scenario;
 use crate::process::{self, Cancellation};
-use crate::step::eval::meta_env::MetaEnv;
+use crate::step::eval::meta_env;
 use crate::step::launch::backend::Prepared;
 use crate::step::launch::outputs::is_fresh;
 use crate::step::places::AGENTIC_FOLDER;
@@ -182,7 +182,7 @@ impl<'a> Outputs<'a> {
         let envelope = self.job.envelope;
         match meta::MetaEnv::read(file) {
             Ok(found) if !matches!(found.owner(envelope, run, Some(true)), Owner::Other(_)) => {
-                MetaEnv::anew(envelope, run, &found).write(self.job.workspace)
+                meta_env::anew(envelope, run, &found).write(self.job.workspace)
             }
             _ => Ok(()),
         }
