@@ -85,12 +85,12 @@ impl Envelope {
         let mut problems = Vec::new();
         for name in fields.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
             let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
-            problems.push(format!("`{shown}` is an unknown field ({})", nearest(name, FIELDS)));
+            problems.push(format!("unknown field `{shown}` ({})", nearest(name, FIELDS)));
         }
         let mut take = |name: &str| {
             let value = fields.shift_remove(name);
             if value.is_none() {
-                problems.push(format!("the envelope lacks `{name}`"));
+                problems.push(format!("missing field `{name}`"));
             }
             value
         };

@@ -35,7 +35,7 @@ fn deployment(topology: &Topology, found: &mut Vec<String>) {
         ("framework", &topology.framework),
         ("runner", &topology.runner),
     ];
-    let empty = named.iter().filter(|(_, text)| text.trim().is_empty());
+    let empty = named.iter().filter(|(_, text)| text.is_empty());
     found.extend(empty.map(|(name, _)| format!("`{name}` is empty")));
     if topology.disagg && topology.roles().is_none() {
         found.push("`disagg` is true on one node: prefill and decode apart need nodes of their own".to_owned());

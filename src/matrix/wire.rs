@@ -269,7 +269,8 @@ impl Reader {
         for name in unknown {
             let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
             let near = nearest(&name, known.iter().map(String::as_str));
-            self.problem(&shown, format_args!("is an unknown field ({near})"));
+            let place = &self.place;
+            self.problems.push(format!("unknown field `{place}{shown}` ({near})"));
         }
     }
 

@@ -4,12 +4,14 @@ use std::path::{Component, Path, PathBuf};
 use std::time::SystemTime;
 
 use super::eval::meta_env;
+use super::logs;
 use super::places::{self, Places};
 use super::results::meta::{self, MetaEnv, Owner};
 use super::stage::{self, AGENTIC_LEFT_OUT, Found};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::{self, ArtifactKind, is_legal_artifact};
+use crate::secrets::Mask;
 
 /// The most files of one artifact: an upload of more takes longer than most jobs.
 pub const MAX_FILES: usize = 10_000;
@@ -62,7 +64,7 @@ struct Set {
     described: Option<MetaEnv>,
 }
 
-/// Gathers an artifact. Files are copied, for later steps read them where they lie; a file that is refused keeps the
+/// Gathers an artifact. Files are copied, for later steps read them where they lie, and logs without secrets; a file that is refused keeps the
 /// others from nothing, but a set of another job is refused whole.
 ///
 /// # Errors
@@ -99,6 +101,7 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
     }
     within_limits(&sets)?;
     make_folder(&gathered.path, &request.to)?;
+    let mask = Mask::of_environment();
     for set in sets {
         gathered.problems.extend(Problems(set.found.refused));
         for file in &set.found.files {
@@ -106,7 +109,7 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
                 Some(meta) if file.file_name() == Some(meta::NAME.as_ref()) => {
                     meta.write(&gathered.path).map(|()| gathered.path.join(meta::NAME))
                 }
-                _ => copy(file, &set.folder, &gathered.path),
+                _ => copy(file, &set.folder, &gathered.path, &mask),
             };
             match copied {
                 Ok(target) => {
@@ -266,11 +269,11 @@ fn whose(set: &mut Set, envelope: &Envelope, request: &Request) -> Result<Option
         Owner::Job => Ok(None),
         Owner::JobMisdescribed(wrong) => {
             set.described = Some(meta_env::anew(envelope, run, &found));
-            let message = format!("it is written anew from the envelope: {}", wrong.join("; "));
+            let message = format!("it is written anew from the envelope: {}", meta::sentences(&wrong));
             Ok(Some(Problem::file(&name, message)))
         }
         Owner::Other(why) => {
-            let message = format!("these are the results of another job: {}", why.join("; "));
+            let message = format!("these are the results of another job: {}", meta::sentences(&why));
             Err(Problem::file(&name, message).hint("clean the workspace before each job: `sweepctl clean`"))
         }
     }
@@ -308,7 +311,7 @@ fn make_folder(path: &Path, parent: &Path) -> Result<(), Problem> {
 }
 
 /// Copies a file to where it lay in its folder, every part of the path under a name that uploads take.
-fn copy(file: &Path, folder: &Path, to: &Path) -> std::io::Result<PathBuf> {
+fn copy(file: &Path, folder: &Path, to: &Path, mask: &Mask) -> std::io::Result<PathBuf> {
     let relative = file.strip_prefix(folder).map_err(std::io::Error::other)?;
     let parts: Vec<String> = relative
         .components()
@@ -322,5 +325,5 @@ fn copy(file: &Path, folder: &Path, to: &Path) -> std::io::Result<PathBuf> {
     };
     let target = to.join(folders.iter().collect::<PathBuf>());
     std::fs::create_dir_all(&target)?;
-    stage::copy_into(file, &target, name)
+    logs::copy_into(file, &target, name, mask)
 }

@@ -157,10 +157,10 @@ fn links_and_special_files_are_refused_and_the_rest_is_kept() {
 #[test]
 fn results_of_another_job_are_refused_whole() {
     for (replaced, part) in [
-        (json!({"job_id": "ffffffffffff"}), "`job_id` is `ffffffffffff`"),
-        (json!({"precision": "fp4"}), "`precision` is `fp4`"),
-        (json!({"conc": 5}), "concurrency 5"),
-        (json!({"run_id": "1", "run_attempt": "1"}), "`run_id` is `1`"),
+        (json!({"job_id": "ffffffffffff"}), "`job_id` is \"ffffffffffff\""),
+        (json!({"precision": "fp4"}), "`precision` is \"fp4\""),
+        (json!({"conc": 5}), "`conc` is 5"),
+        (json!({"run_id": "1", "run_attempt": "1"}), "`run_id` is \"1\""),
     ] {
         let job = eval_job();
         job.write_meta("work", replaced);

@@ -109,6 +109,7 @@ pub fn anew(envelope: &Envelope, run: (&str, &str), found: &MetaEnv) -> MetaEnv 
     meta.eval_concs = concs(&found.eval_concs);
     meta.completed_eval_concs = concs(&found.completed_eval_concs);
     meta.failed_eval_concs = concs(&found.failed_eval_concs);
+    meta.answers = found.answers.clone();
     meta
 }
 

@@ -1,5 +1,6 @@
 //! An eval: one framework, one server, one or several concurrencies, and what is staged of it.
 
+pub mod calibrate;
 pub mod context;
 pub mod endpoint;
 pub mod framework;
@@ -22,7 +23,9 @@ use self::framework::{Framework, Point, Runtime};
 use self::job::Job;
 use self::progress::Progress;
 use super::clean::STALE_FOLDER;
-use super::results::loose::{Cell, List};
+use super::results::answers::Answers;
+use super::results::file;
+use super::results::loose::{Cell, List, Map};
 use super::results::meta;
 use super::stage;
 use crate::config::problem::{Problem, Problems};
@@ -72,6 +75,9 @@ pub struct PointReport {
     pub seconds: f64,
     /// What it staged.
     pub files: Vec<PathBuf>,
+    /// What its answers were, where its framework counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
 }
 
 /// An eval's end.
@@ -109,6 +115,7 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
             completed: false,
             seconds: 0.0,
             files: Vec::new(),
+            answers: None,
         });
     }
     report.cancelled = cancel.signal();
@@ -118,10 +125,16 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
         meta.eval_concs = of_points(&report.points);
         (meta.completed_eval_concs, meta.failed_eval_concs) = (of(true), of(false));
     }
+    meta.answers = Map(counted(&report.points));
     if let Err(error) = meta.write(&request.stage_to) {
         report.problems.push(unwritable(&request.stage_to, &error));
     }
     report
+}
+
+/// The answers of all points; `None` where nobody counted them.
+fn counted(points: &[PointReport]) -> Option<Answers> {
+    points.iter().filter_map(|point| point.answers).reduce(Answers::plus)
 }
 
 /// The concurrencies of points.
@@ -221,9 +234,9 @@ fn one(
     let found = stage::find(point.out, framework.stages(), true);
     problems.extend(Problems(found.refused));
     let mut files = Vec::new();
-    for file in found.files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        match stage::move_into(&file, stage_to, &stage::suffixed(&name, suffix)) {
+    for path in found.files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match stage::move_into(&path, stage_to, &stage::suffixed(&name, suffix)) {
             Ok(target) => files.push(target),
             Err(error) => problems.push(unwritable(&stage_to.join(&*name), &error)),
         }
@@ -233,6 +246,10 @@ fn one(
         completed: problems.0.is_empty() && !files.is_empty(),
         seconds: started.elapsed().as_secs_f64(),
         files,
+        // A count that is not there, or was cut off, takes nothing from the results.
+        answers: file::read(&point.out.join(framework::ANSWERS))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok()),
     };
     (done, problems)
 }

@@ -234,12 +234,20 @@ macro_rules! scalars_are_absent {
 }
 
 /// A mapping; anything else reads as `None`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map<T>(pub Option<T>);
 
 impl<T> Default for Map<T> {
     fn default() -> Self {
         Self(None)
+    }
+}
+
+impl<T> Map<T> {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 }
 

@@ -1,14 +1,15 @@
 //! `meta_env.json`: which job a set of eval results comes from.
 
-use std::io::Write;
 use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
-use super::loose::{Cell, List};
+use super::answers::Answers;
+use super::loose::{Cell, List, Map};
 use super::{file, json};
 use crate::config::fields::{Field, Parallelism, Side, Size};
+use crate::files;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::FieldValue;
 
@@ -41,6 +42,9 @@ pub struct MetaEnv {
     /// Those that did not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_eval_concs: Option<List<Cell>>,
+    /// What became of the answers, where the framework counts them.
+    #[serde(skip_serializing_if = "Map::is_none")]
+    pub answers: Map<Answers>,
     #[serde(flatten)]
     fields: IndexMap<String, Cell>,
 }
@@ -50,10 +54,10 @@ pub struct MetaEnv {
 pub enum Owner {
     /// The job's: nothing contradicts it.
     Job,
-    /// The job's, by a writer that gets these fields wrong, one sentence each.
-    JobMisdescribed(Vec<String>),
-    /// Another job's, or nobody can tell: why, one sentence each.
-    Other(Vec<String>),
+    /// The job's, by a writer that gets these fields wrong.
+    JobMisdescribed(Vec<Contradiction>),
+    /// Another job's, or nobody can tell: why.
+    Other(Vec<Contradiction>),
 }
 
 impl MetaEnv {
@@ -74,13 +78,8 @@ impl MetaEnv {
     /// # Errors
     /// A folder that cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
-        file.write_all(format!("{text}\n").as_bytes())?;
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        file.as_file().set_permissions(mode)?;
-        file.persist(folder.join(NAME))?;
-        Ok(())
+        files::write_atomic(&folder.join(NAME), format!("{text}\n").as_bytes())
     }
 
     /// Sets a field.
@@ -132,25 +131,25 @@ impl MetaEnv {
     #[must_use]
     pub fn owner(&self, envelope: &Envelope, run: (&str, &str), younger: Option<bool>) -> Owner {
         let found = self.contradictions(envelope, run);
-        let sentences = |found: Vec<Contradiction>| found.into_iter().map(|one| one.sentence).collect::<Vec<_>>();
         if self.job().is_some() {
             return match found.is_empty() {
                 true => Owner::Job,
-                false => Owner::Other(sentences(found)),
+                false => Owner::Other(found),
             };
         }
         let named = says_something(self.cell("recipe_fingerprint"));
         if !named && younger == Some(false) {
-            return Owner::Other(vec![
-                "it is older than the launch, and names neither job nor recipe".to_owned(),
-            ]);
+            return Owner::Other(vec![Contradiction {
+                name: NAME.to_owned(),
+                sentence: "it is older than the launch, and names neither job nor recipe".to_owned(),
+            }]);
         }
         let multinode = envelope.row.topology.shape().multinode;
         let (forgiven, real): (Vec<_>, Vec<_>) =
             found.into_iter().partition(|one| is_often_wrong(&one.name, multinode));
         match (real.is_empty(), forgiven.is_empty()) {
-            (false, _) => Owner::Other(sentences(real)),
-            (true, false) => Owner::JobMisdescribed(sentences(forgiven)),
+            (false, _) => Owner::Other(real),
+            (true, false) => Owner::JobMisdescribed(forgiven),
             (true, true) => Owner::Job,
         }
     }
@@ -221,9 +220,19 @@ fn says_something(cell: &Cell) -> bool {
 }
 
 /// A field that says something else than the job.
-struct Contradiction {
-    name: String,
-    sentence: String,
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The field.
+    pub name: String,
+    /// What it says, and what it should, as a sentence.
+    pub sentence: String,
+}
+
+/// Several as one sentence.
+#[must_use]
+pub fn sentences(found: &[Contradiction]) -> String {
+    let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
+    sentences.join("; ")
 }
 
 struct Contradictions<'m> {
