@@ -207,7 +207,7 @@ fn the_slurm_job_of_this_job_is_told_from_earlier_ones() {
     job.write("run_logs/slurm_job-8/eval_results/results_new_conc16.json", "{}");
     let done = job.upload("eval");
     assert!(done.status.success(), "{}", stderr(&done));
-    assert!(stderr(&done).contains("slurm_job-7"), "{}", stderr(&done));
+    assert!(!stderr(&done).contains("slurm_job-7"), "{}", stderr(&done));
     let listed = ["meta_env.json", "results_new_conc16.json"];
     assert_eq!(job.gathered(&format!("eval_stub_8k1k_{ID}")), listed);
 }
