@@ -15,6 +15,7 @@ use crate::config::fields::Field;
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
 use crate::config::problem::{Problem, nearest};
+use crate::findings::plan as findings;
 
 /// Minutes that a job may take, unless its workflow says otherwise; GitHub's own default.
 pub const TIMEOUT_MINUTES: u64 = 360;
@@ -149,7 +150,7 @@ impl Envelope {
             eval.eval_only = eval_only;
         }
         if eval.eval_only && eval.run_eval != Some(true) {
-            let problem = Problem::file("", format!("the job {} is eval-only and runs no eval", self.name));
+            let problem = findings::ROW.file("", format!("the job {} is eval-only and runs no eval", self.name));
             return Err(problem.hint("set run-eval to true, or eval-only to false"));
         }
         self.overrides.run_eval = run_eval.or(self.overrides.run_eval);

@@ -31,7 +31,7 @@ fn the_corpus_is_judged_as_it_should_be() {
         let (code, stdout, stderr) = run(&mut command);
         if i64::from(code) != case["expect_exit"] {
             misses.push(format!("{}: exit {code}\n{stdout}{stderr}", folder.display()));
-        } else if code != 0 && !stderr.contains("error: ") {
+        } else if code != 0 && !stderr.contains("error[") {
             misses.push(format!("{}: fails without a reason", folder.display()));
         }
     }
