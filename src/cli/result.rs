@@ -180,7 +180,14 @@ impl Process {
         }
         let row = |a: &Aggregate| {
             let numbers = [a.tput_per_gpu, a.output_tput_per_gpu, a.input_tput_per_gpu];
-            let mut cells = vec![a.infmax_model_prefix.clone(), a.hw.clone(), a.conc.to_string()];
+            let text = |name: &str| {
+                a.row
+                    .get(name)
+                    .and_then(|value| value.as_str())
+                    .unwrap_or("-")
+                    .to_owned()
+            };
+            let mut cells = vec![text("infmax_model_prefix"), text("hw"), a.conc.to_string()];
             cells.extend(numbers.map(|number| format!("{number:.3}")));
             cells
         };

@@ -11,6 +11,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::matrix::names::{self, ArtifactKind};
 use crate::plural;
 use crate::runner::{self, RunnerFile};
+use crate::step::places::{LAUNCHED, Places, launched};
 use crate::step::upload::{self, Gathered, Request};
 
 /// Gather one kind of a job's results into a folder to upload
@@ -63,9 +64,12 @@ impl Upload {
         let request = Request {
             kind: self.kind,
             from: self.from.clone(),
-            workspace: self.workspace.clone(),
-            logs: self.logs.clone(),
-            run_logs: self.run_logs.clone(),
+            places: Places {
+                workspace: self.workspace.clone(),
+                logs: self.logs.clone(),
+                run_logs: self.run_logs.clone(),
+            },
+            launched: launched(&var(LAUNCHED)),
             to: self.target()?,
             result,
             run: (var("GITHUB_RUN_ID"), var("GITHUB_RUN_ATTEMPT")),

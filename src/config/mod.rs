@@ -8,6 +8,7 @@ pub mod changelog;
 pub mod clusters;
 pub mod decode;
 pub mod draw;
+pub mod fields;
 pub mod floors;
 pub mod kind;
 pub mod labels;

@@ -9,6 +9,7 @@ pub mod launch;
 pub mod local_run;
 pub mod logs;
 pub mod markdown;
+pub mod places;
 pub mod power;
 pub mod results;
 pub mod serving;

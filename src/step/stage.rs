@@ -40,8 +40,6 @@ pub const GPU_METRICS: [&str; 2] = ["gpu_metrics*.csv", "gpu_metrics*.json*"];
 pub const ANY_RESULT: [&str; 2] = ["agg_*.json", "*_disagg-*_spec-*_conc*.json"];
 /// What agentic raw results leave out: inputs repeat the corpus, and raw exports are as large as the run is long.
 pub const AGENTIC_LEFT_OUT: [&str; 2] = ["inputs.json", "profile_export_raw.jsonl"];
-/// The folder of agentic raw results, in the workspace.
-pub const AGENTIC_FOLDER: &str = "agentic_results";
 
 /// How deep results may lie.
 const MAX_DEPTH: usize = 16;

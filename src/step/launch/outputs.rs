@@ -1,19 +1,18 @@
 //! What a job must leave in its workspace, and what it left instead.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::failure::{Failure, Kind};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Scenario;
 use crate::step::eval::results;
+use crate::step::places;
 use crate::step::results::file::shown;
 use crate::step::stage;
 use crate::step::throughput::Benchmark;
 
-/// File systems that count whole seconds, or two, make a new file look older than it is.
-const CLOCK_SLACK: Duration = Duration::from_secs(2);
 /// How many files a message names.
 const SHOWN: usize = 12;
 
@@ -26,7 +25,7 @@ pub struct Expected<'a> {
     pub result: &'a str,
     /// The folder that results are left in.
     pub workspace: &'a Path,
-    /// More folders that an eval's results may lie in.
+    /// The folders that an eval's results may lie in.
     pub eval_folders: Vec<PathBuf>,
     /// The eval tasks that were asked for.
     pub tasks: Vec<String>,
@@ -103,8 +102,7 @@ impl Expected<'_> {
                     .hint("a script measures throughput only where EVAL_ONLY is false"),
             );
         }
-        let folders: Vec<&Path> = std::iter::once(self.workspace)
-            .chain(self.eval_folders.iter().map(PathBuf::as_path))
+        let folders: Vec<&Path> = (self.eval_folders.iter().map(PathBuf::as_path))
             .filter(|folder| self.has_fresh_results(folder))
             .collect();
         if folders.is_empty() {
@@ -161,6 +159,5 @@ pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
     let Ok(metadata) = file.symlink_metadata() else {
         return false;
     };
-    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    metadata.is_file() && modified + CLOCK_SLACK >= started
+    metadata.is_file() && places::is_younger(&metadata, started)
 }
