@@ -9,6 +9,7 @@ pub mod eval;
 pub mod launch;
 pub mod local_run;
 pub mod markdown;
+pub mod replay;
 pub mod results;
 pub mod stage;
 
