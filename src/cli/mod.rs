@@ -28,6 +28,7 @@ pub mod mock_server;
 pub mod output;
 pub mod plan;
 pub mod render;
+mod replay_result;
 pub mod result;
 pub mod reuse;
 pub mod rows;

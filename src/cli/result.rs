@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use clap::{Args, Subcommand};
 
-use super::output;
+use super::{output, replay_result};
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::NodeKind;
 use crate::matrix::row::Row;
@@ -20,6 +20,9 @@ pub enum ResultCommand {
     /// Throughput is divided by the GPUs of the job's row, milliseconds become seconds, and times per output token
     /// also interactivity (tokens a second for one user). A field that is zero, infinite or no number is refused by
     /// name.
+    ///
+    /// Of an agentic job, --replay reads what the replay's client and the servers left. An aggregate that the job's
+    /// script already wrote is checked, and taken as it is.
     Process(Process),
 }
 
@@ -32,6 +35,9 @@ pub struct Process {
     /// The stem of the result's file name [default: $RESULT_FILENAME]
     #[arg(long, value_name = "STEM")]
     result_filename: Option<String>,
+    /// The folder of an agentic replay: it holds aiperf_artifacts/ and the logs of servers
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    replay: Option<PathBuf>,
     /// The envelope of the job
     #[arg(long, value_name = "FILE", default_value = "envelope.json")]
     envelope: PathBuf,
@@ -58,9 +64,22 @@ impl ResultCommand {
 impl Process {
     fn run(&self) -> anyhow::Result<()> {
         let row = super::envelope_file::read(&self.envelope)?.row;
+        if let Some(folder) = &self.replay {
+            return replay_result::read(
+                folder,
+                &row,
+                &self.stem().map_err(Problems::from)?,
+                &self.out,
+                self.json,
+            );
+        }
+        let results = self.results(&row).map_err(Problems::from)?;
+        if let Some(()) = replay_result::take_left(&results, &row, &self.out, self.json)? {
+            return Ok(());
+        }
         let mut problems = Problems::default();
         let mut written = Vec::new();
-        for path in self.results(&row).map_err(Problems::from)? {
+        for path in results {
             let aggregate = Benchmark::read(&path)
                 .map_err(Problems::from)
                 .and_then(|found| found.aggregate(&row));
@@ -81,13 +100,7 @@ impl Process {
         if !self.files.is_empty() {
             return Ok(self.files.clone());
         }
-        let stem = self
-            .result_filename
-            .clone()
-            .or_else(|| std::env::var("RESULT_FILENAME").ok());
-        let stem = stem.filter(|stem| !stem.is_empty()).ok_or_else(|| {
-            Problem::file("", "no result is named").hint("name files, or set --result-filename or RESULT_FILENAME")
-        })?;
+        let stem = self.stem()?;
         let path = Path::new(&stem);
         let (folder, name) = (
             path.parent().unwrap_or(Path::new("")),
@@ -103,6 +116,17 @@ impl Process {
             return Err(Problem::file("", message).hint("the benchmark saved nothing: see its log"));
         }
         Ok(found)
+    }
+
+    /// The stem of the result's file name.
+    fn stem(&self) -> Result<String, Problem> {
+        let stem = self
+            .result_filename
+            .clone()
+            .or_else(|| std::env::var("RESULT_FILENAME").ok());
+        stem.filter(|stem| !stem.is_empty()).ok_or_else(|| {
+            Problem::file("", "no result is named").hint("name files, or set --result-filename or RESULT_FILENAME")
+        })
     }
 
     fn write(&self, path: &Path, aggregate: &Aggregate) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Scenario;
 use crate::step::eval::results;
+use crate::step::replay::left::Left;
 use crate::step::results::file::shown;
 use crate::step::stage;
 use crate::step::throughput::Benchmark;
@@ -54,14 +55,25 @@ impl Expected<'_> {
         let agentic = matches!(self.envelope.row.topology.scenario, Scenario::Agentic(_));
         let mut problems = Problems::default();
         for path in self.results(&mut problems) {
-            if let Err(found) = Benchmark::read(&path)
-                .map_err(Problems::from)
-                .and_then(|b| judge(&b, &path, agentic))
-            {
+            let judged = match agentic {
+                true => self.replay(&path),
+                false => Benchmark::read(&path)
+                    .map_err(Problems::from)
+                    .and_then(|benchmark| benchmark.check(None)),
+            };
+            if let Err(found) = judged {
                 problems.extend(found);
             }
         }
         problems.into_result()
+    }
+
+    /// Whether a replay did what it should: its aggregate, if that is what the script left, else the client's result.
+    fn replay(&self, path: &Path) -> Result<(), Problems> {
+        match Left::read(path)? {
+            Some(left) => left.check(&self.envelope.row),
+            None => judge(&Benchmark::read(path)?, path),
+        }
     }
 
     /// The result files that are there. Those that are missing are problems.
@@ -168,11 +180,8 @@ pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
     metadata.is_file() && modified + CLOCK_SLACK >= started
 }
 
-/// Whether a benchmark did what it should. Of an agentic replay some requests may fail.
-fn judge(benchmark: &Benchmark, path: &Path, agentic: bool) -> Result<(), Problems> {
-    if !agentic {
-        return benchmark.check(None);
-    }
+/// Whether a replay's client did what it should: some requests may fail.
+fn judge(benchmark: &Benchmark, path: &Path) -> Result<(), Problems> {
     let mut problems = benchmark.check(benchmark.completed()).err().unwrap_or_default();
     if let Some(rate) = benchmark.error_rate().filter(|rate| *rate > MAX_ERROR_RATE) {
         let name = shown(path);

@@ -9,8 +9,10 @@ pub mod expected;
 pub mod files;
 mod gate;
 mod identity;
+pub mod left;
 mod picked;
 mod pool;
+pub mod published;
 mod records;
 mod requests;
 mod rounding;
@@ -46,6 +48,12 @@ impl Aggregate {
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.0
+    }
+
+    /// Its metrics, as others read them.
+    #[must_use]
+    pub fn metrics(&self) -> published::RequestMetrics {
+        serde_json::from_value(self.0["request_metrics"].clone()).unwrap_or_default()
     }
 
     /// What is worth a look: that nothing is known of the server, and why.
