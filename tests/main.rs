@@ -24,6 +24,7 @@ mod mutations;
 mod policy;
 mod process;
 mod properties;
+mod replay;
 mod repositories;
 mod schemas;
 mod slurm;

@@ -57,7 +57,7 @@ impl Expected {
             return expected;
         };
         let names = names(&snapshot);
-        let ending = |end: &str| names.iter().filter(move |name| name.ends_with(end));
+        let ending = |end: &'static str| names.iter().filter(move |name| name.ends_with(end));
         for name in ending(".jsonl") {
             if let Some(file) = open(&snapshot.join(name), &data_set) {
                 // A line that is too long, or a disk that fails: what was read so far stands.

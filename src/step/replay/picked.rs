@@ -1,8 +1,6 @@
 //! Reading a few fields of large JSON objects: the others are skipped without being kept, the last of several of one
 //! name counts, and a value of another kind is missing.
 
-use std::fmt;
-
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
@@ -58,7 +56,7 @@ impl Datum {
 /// The methods of a visitor that reads any scalar as a [`Datum`].
 macro_rules! scalars {
     ($from:expr) => {
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
             f.write_str("any value")
         }
 
@@ -127,7 +125,7 @@ impl<'de> DeserializeSeed<'de> for Key {
 impl Visitor<'_> for Key {
     type Value = Option<&'static str>;
 
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a name")
     }
 

@@ -1,0 +1,3 @@
+//! `sweepctl result process` of agentic jobs.
+
+mod corpus;
