@@ -37,11 +37,23 @@ pub const SERVER_LOGS: [&str; 6] = [
     "*server_logs*.zip",
 ];
 /// What was measured of the GPUs.
-pub const GPU_METRICS: [&str; 2] = ["gpu_metrics*.csv", "gpu_metrics*.json*"];
+pub const GPU_METRICS: [&str; 5] = [
+    "gpu_metrics*.csv",
+    "gpu_metrics*.json*",
+    "*_energy_start.csv",
+    "*_energy_end.csv",
+    "*_identity.json",
+];
 /// Throughput results of any job, by the form of their names.
 pub const ANY_RESULT: [&str; 2] = ["agg_*.json", "*_disagg-*_spec-*_conc*.json"];
 /// What agentic raw results leave out: inputs repeat the corpus, and raw exports are as large as the run is long.
 pub const AGENTIC_LEFT_OUT: [&str; 2] = ["inputs.json", "profile_export_raw.jsonl"];
+/// The folder that scripts on one node write to, in the workspace: raw results, a server's logs and settings.
+pub const RESULTS_FOLDER: &str = "results";
+/// The folder that launchers of many nodes bring raw results to, in the workspace.
+pub const LOGS_AGENTIC_FOLDER: &str = "LOGS/agentic";
+/// A server's settings, in [`RESULTS_FOLDER`].
+pub const SERVER_CONFIG: &str = "*_config.json";
 /// The folder of agentic raw results, in the workspace.
 pub const AGENTIC_FOLDER: &str = "agentic_results";
 
@@ -74,7 +86,7 @@ pub fn allowed(kind: ArtifactKind, result: &str) -> Vec<String> {
 pub struct Found {
     /// Plain files, sorted.
     pub files: Vec<PathBuf>,
-    /// Links, special files and names that are not UTF-8.
+    /// Links, special files, names that are not UTF-8, and folders that could not be looked into.
     pub refused: Vec<Problem>,
 }
 
@@ -84,7 +96,7 @@ pub struct Found {
 pub fn find<S: AsRef<str>>(folder: &Path, globs: &[S], deep: bool) -> Found {
     let mut found = Found::default();
     let depth = if deep { MAX_DEPTH } else { 0 };
-    walk(folder, &set(globs), depth, &mut found);
+    walk(folder, &set(globs), (depth, deep), &mut found);
     found.files.sort();
     found
 }
@@ -100,16 +112,33 @@ pub(super) fn set<S: AsRef<str>>(globs: &[S]) -> GlobSet {
     builder.build().unwrap_or_default()
 }
 
-fn walk(folder: &Path, allowed: &GlobSet, depth: usize, found: &mut Found) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
+/// `(depth, deep)`: how many folders below this one are looked into, and whether more of them are a loss.
+fn walk(folder: &Path, allowed: &GlobSet, (depth, deep): (usize, bool), found: &mut Found) {
+    let unread = |error: std::io::Error| {
+        let message = format!("the folder cannot be read, so what it holds is left out: {error}");
+        Problem::file(&shown(folder), message).hint("a container wrote it as another user: make it readable there")
+    };
+    let entries = match std::fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+        Err(error) => return found.refused.push(unread(error)),
+    };
+    for entry in entries {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => return found.refused.push(unread(error)),
+        };
         let path = entry.path();
         let Ok(metadata) = path.symlink_metadata() else {
             continue;
         };
         if metadata.is_dir() {
             if depth > 0 {
-                walk(&path, allowed, depth - 1, found);
+                walk(&path, allowed, (depth - 1, deep), found);
+            } else if deep {
+                let message = format!("the folder lies more than {MAX_DEPTH} folders deep, so it is left out");
+                let problem = Problem::file(&shown(&path), message);
+                found.refused.push(problem.hint("write results less deep"));
             }
             continue;
         }

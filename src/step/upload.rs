@@ -3,8 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::eval::meta_env::{self, MetaEnv};
-use super::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, Found};
+use super::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, Found, LOGS_AGENTIC_FOLDER, RESULTS_FOLDER, SERVER_CONFIG};
 use crate::config::problem::{Problem, Problems};
+use crate::config::types::NodeKind;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::{self, ArtifactKind, is_legal_artifact};
 
@@ -90,7 +91,7 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
         problems: Problems::default(),
         warnings: Vec::new(),
     };
-    let mut sets = sets(request)?;
+    let mut sets = sets(request, envelope.row.node_kind())?;
     if kind == ArtifactKind::Eval {
         sets = own_set(sets, envelope, request, &mut gathered.warnings)?;
     }
@@ -130,11 +131,15 @@ fn is_required(kind: ArtifactKind, envelope: &Envelope) -> bool {
 }
 
 /// The folders that are looked into, each with its files.
-fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
+fn sets(request: &Request, nodes: NodeKind) -> Result<Vec<Set>, Problems> {
     let mut problems = Problems::default();
     let mut folders = Vec::new();
     let named = !request.from.is_empty();
-    for folder in if named { request.from.clone() } else { usual(request) } {
+    for folder in if named {
+        request.from.clone()
+    } else {
+        usual(request, nodes)
+    } {
         match inside(&folder, request) {
             Ok(Some(folder)) if !folders.contains(&folder) => folders.push(folder),
             Ok(_) => {}
@@ -145,6 +150,10 @@ fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
     let globs = stage::allowed(request.kind, &request.result);
     let deep = request.kind == ArtifactKind::Agentic;
     let set = |folder: PathBuf| {
+        let mut globs = globs.clone();
+        if request.kind == ArtifactKind::ServerLogs && folder.ends_with(RESULTS_FOLDER) {
+            globs.push(SERVER_CONFIG.to_owned());
+        }
         let mut found = stage::find(&folder, &globs, deep);
         if deep {
             let left_out = |file: &Path| {
@@ -160,11 +169,22 @@ fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
     Ok(folders.into_iter().map(set).collect())
 }
 
-/// Where a kind's results lie: the workspace, and for evals what the two Slurm paths write.
-fn usual(request: &Request) -> Vec<PathBuf> {
+/// Where a kind's results lie: the workspace, for evals what the two Slurm paths write, and on one node the folder that
+/// scripts write to.
+fn usual(request: &Request, nodes: NodeKind) -> Vec<PathBuf> {
     let own = request.workspace.clone();
     match request.kind {
-        ArtifactKind::Agentic => vec![own.join(AGENTIC_FOLDER)],
+        ArtifactKind::Agentic => {
+            let of_scripts = match nodes {
+                NodeKind::Single => RESULTS_FOLDER,
+                NodeKind::Multi => LOGS_AGENTIC_FOLDER,
+            };
+            vec![own.join(AGENTIC_FOLDER), own.join(of_scripts)]
+        }
+        ArtifactKind::ServerLogs | ArtifactKind::GpuMetrics if nodes == NodeKind::Single => {
+            let results = own.join(RESULTS_FOLDER);
+            vec![own, results]
+        }
         ArtifactKind::Eval => {
             let mut jobs: Vec<PathBuf> = std::fs::read_dir(&request.run_logs)
                 .into_iter()

@@ -56,7 +56,15 @@ fn miss(case: &Path) -> Option<String> {
     for name in ["RESULT_FILENAME", "RUNNER_NAME", "HF_HUB_CACHE"] {
         command.env(name, read(&case.join("env.json"))[name].as_str().expect("a text"));
     }
-    command.args(["result", "process", "--envelope", "envelope.json", "--replay", "replay", "--out"]);
+    command.args([
+        "result",
+        "process",
+        "--envelope",
+        "envelope.json",
+        "--replay",
+        "replay",
+        "--out",
+    ]);
     let output = command.arg(out.path()).output().expect("the binary runs");
     let result = out.path().join("agg_result.json");
     if case.join("refused.txt").exists() {
@@ -93,7 +101,9 @@ fn differences(wanted: &Value, found: &Value, place: &str, closed: bool) -> Vec<
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             let pairs = a.iter().zip(b).enumerate();
-            pairs.flat_map(|(at, (a, b))| differences(a, b, &format!("{place}[{at}]"), false)).collect()
+            pairs
+                .flat_map(|(at, (a, b))| differences(a, b, &format!("{place}[{at}]"), false))
+                .collect()
         }
         (Value::Number(a), Value::Number(b)) => match (a.as_f64(), b.as_f64()) {
             (Some(a), Some(b)) if (a - b).abs() <= TOLERANCE * a.abs().max(b.abs()) => Vec::new(),
