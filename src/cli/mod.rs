@@ -27,6 +27,7 @@ pub mod launch;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
+pub mod priority;
 pub mod render;
 mod replay_result;
 pub mod result;
@@ -96,6 +97,7 @@ enum Command {
     DispatchPlan(dispatch_plan::DispatchPlan),
     /// Print one shard of an emitted plan
     Shard(shard::Shard),
+    Priority(priority::PriorityArgs),
     /// Check what a change does to perf-changelog.yaml, and repair it
     #[command(subcommand)]
     Changelog(changelog::ChangelogCommand),
@@ -175,6 +177,7 @@ pub fn main() -> ExitCode {
         Command::Explain(explain) => explain.run(),
         Command::DispatchPlan(plan) => plan.run(),
         Command::Shard(shard) => shard.run(),
+        Command::Priority(priority) => priority.run(),
         Command::Changelog(changelog) => changelog.run(),
         Command::Job(job) => job.run(),
         Command::Decide(decide) => decide.run(),

@@ -4,26 +4,58 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use clap::{Args, Subcommand};
+use serde::Serialize;
 
 use super::{output, replay_result};
+use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::NodeKind;
 use crate::matrix::row::Row;
+use crate::step::power::{self, Account, Reported};
 use crate::step::results::file;
-use crate::step::throughput::{Aggregate, Benchmark};
+use crate::step::throughput::client::Client;
+use crate::step::throughput::{Aggregate, Benchmark, check};
 
 /// What is done with it.
 #[derive(Debug, Subcommand)]
 pub enum ResultCommand {
     /// Write agg_<RESULT>.json from what a benchmark saved
     ///
-    /// Throughput is divided by the GPUs of the job's row, milliseconds become seconds, and times per output token
-    /// also interactivity (tokens a second for one user). A field that is zero, infinite or no number is refused by
-    /// name.
+    /// The files of vllm, sglang, aiperf and genai-perf are told apart by their fields. Throughput is divided by the
+    /// GPUs of the job's row, times become seconds, and times per output token also interactivity (tokens a second for
+    /// one user). A field that is zero, infinite or no number is refused by name, and so is what is not the row's:
+    /// its model, its concurrency, and lengths that do not fit RANDOM_RANGE_RATIO (0.8 where it is not set).
     ///
     /// Of an agentic job, --replay reads what the replay's client and the servers left. An aggregate that the job's
     /// script already wrote is checked, and taken as it is.
     Process(Process),
+}
+
+/// The form of a result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// As the file's fields say
+    Auto,
+    /// `vllm bench serve --save-result`, and the scripts that save in its form
+    Vllm,
+    /// sglang's `bench_serving --output-file`
+    Sglang,
+    /// aiperf's `profile_export_aiperf.json`
+    Aiperf,
+    /// genai-perf's `profile_export_genai_perf.json`
+    GenaiPerf,
+}
+
+impl Format {
+    fn client(self) -> Option<Client> {
+        match self {
+            Self::Auto => None,
+            Self::Vllm => Some(Client::Vllm),
+            Self::Sglang => Some(Client::Sglang),
+            Self::Aiperf => Some(Client::Aiperf),
+            Self::GenaiPerf => Some(Client::GenaiPerf),
+        }
+    }
 }
 
 /// `result process`
@@ -41,6 +73,14 @@ pub struct Process {
     /// The envelope of the job
     #[arg(long, value_name = "FILE", default_value = "envelope.json")]
     envelope: PathBuf,
+    /// What saved the result
+    #[arg(long, value_enum, default_value_t = Format::Auto)]
+    format: Format,
+    /// What nvidia-smi or amd-smi sampled meanwhile, on one node: adds power and energy, and writes
+    /// power_validation_<RESULT>.json, which says what speaks against them [env REQUIRE_POWER: without valid figures
+    /// the command fails]
+    #[arg(long, value_name = "FILE")]
+    gpu_metrics: Option<PathBuf>,
     /// The folder to write to
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
@@ -77,23 +117,43 @@ impl Process {
         if let Some(()) = replay_result::take_left(&results, &row, &self.out, self.json)? {
             return Ok(());
         }
+        let ratio = std::env::var("RANDOM_RANGE_RATIO").ok();
+        let ratio = check::range_ratio(ratio.as_deref()).map_err(Problems::from)?;
         let mut problems = Problems::default();
         let mut written = Vec::new();
         for path in results {
-            let aggregate = Benchmark::read(&path)
-                .map_err(Problems::from)
-                .and_then(|found| found.aggregate(&row));
-            match aggregate {
+            let read = Benchmark::read(&path, self.format.client()).map_err(Problems::from);
+            match read.and_then(|found| Ok((found.aggregate(&row, ratio)?, found.reported()))) {
                 Err(more) => problems.extend(more),
-                Ok(aggregate) => {
-                    self.write(&path, &aggregate)?;
+                Ok((mut aggregate, reported)) => {
+                    let account = self.power(&row, &reported).map_err(Problems::from)?;
+                    aggregate.power = account.as_ref().map(Account::published);
+                    self.write("agg_", &path, &aggregate)?;
                     written.push(aggregate);
+                    if let Some(account) = account {
+                        self.write("power_validation_", &path, &account)?;
+                        problems.extend(unmet(&account, &path));
+                    }
                 }
             }
         }
         self.print(&written)?;
         problems.into_result()?;
         Ok(())
+    }
+
+    /// The account of power, where samples are named.
+    fn power(&self, row: &Row, reported: &Reported) -> Result<Option<Account>, Problem> {
+        let Some(samples) = &self.gpu_metrics else {
+            return Ok(None);
+        };
+        match &row.topology.nodes {
+            Nodes::Single(parallelism) => Ok(Some(power::measure(reported, parallelism.gpus(), samples))),
+            Nodes::Multi(_) => Err(
+                Problem::file("", "--gpu-metrics is of one node, and the job has several")
+                    .hint("process its results without it"),
+            ),
+        }
     }
 
     fn results(&self, row: &Row) -> Result<Vec<PathBuf>, Problem> {
@@ -129,10 +189,11 @@ impl Process {
         })
     }
 
-    fn write(&self, path: &Path, aggregate: &Aggregate) -> anyhow::Result<()> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let target = self.out.join(format!("agg_{name}"));
-        let mut text = serde_json::to_vec_pretty(aggregate)?;
+    /// Writes what was made of a result under the result's name behind a prefix.
+    fn write(&self, prefix: &str, result: &Path, made: &impl Serialize) -> anyhow::Result<()> {
+        let name = result.file_name().unwrap_or_default().to_string_lossy();
+        let target = self.out.join(format!("{prefix}{name}"));
+        let mut text = serde_json::to_vec_pretty(made)?;
         text.push(b'\n');
         file::write_atomic(&target, &text).with_context(|| format!("`{}` cannot be written", target.display()))
     }
@@ -158,6 +219,20 @@ impl Process {
         let rows: Vec<Vec<String>> = aggregates.iter().map(row).collect();
         output::text(&output::table(&header, &rows))
     }
+}
+
+/// The problem of figures that are required and not valid.
+fn unmet(account: &Account, result: &Path) -> Problems {
+    let required = std::env::var("REQUIRE_POWER").ok();
+    if account.power_valid || !power::is_required(required.as_deref()) {
+        return Problems::default();
+    }
+    let name = file::shown(result);
+    let reasons = account.reasons.join(", ");
+    let message = format!("{name}: REQUIRE_POWER is set, and its power is not valid: {reasons}");
+    Problem::file(&name, message)
+        .hint("see power_validation_<RESULT_FILENAME>.json and the samples that --gpu-metrics names")
+        .into()
 }
 
 /// The JSON files of a folder whose names start so, sorted.

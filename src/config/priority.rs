@@ -50,7 +50,7 @@ pub struct Adjustments {
     /// By speculative decoding.
     #[schemars(default, with = "IndexMap<String, f64>")]
     pub spec_decoding: IndexMap<String, Decimal>,
-    /// By the start of the framework's name; the longest that fits.
+    /// By the whole framework, or its start up to a dash; of several the first in the file.
     #[schemars(default, with = "IndexMap<String, f64>")]
     pub framework_prefix: IndexMap<String, Decimal>,
     /// By model prefix.

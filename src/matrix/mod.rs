@@ -8,6 +8,7 @@ pub mod expand;
 pub mod fingerprint;
 pub mod names;
 pub mod plan;
+pub mod priority;
 pub mod row;
 pub mod shard;
 pub mod trim;

@@ -1,7 +1,6 @@
 //! What a job runs, one module a step. A step knows one row, and what it finds on disk is not trusted.
 
 pub mod clean;
-pub mod client;
 pub mod collect;
 pub mod compare;
 pub mod environment;
@@ -9,8 +8,10 @@ pub mod eval;
 pub mod launch;
 pub mod local_run;
 pub mod markdown;
+pub mod power;
 pub mod replay;
 pub mod results;
+pub mod serving;
 pub mod stage;
 
 pub mod throughput;

@@ -1,34 +1,37 @@
 //! The result of a throughput benchmark: whether it is one, and the aggregate that is published of it.
 //!
-//! The input is the JSON that serving benchmarks save (`vllm bench serve --save-result` and those that follow it),
-//! with times in milliseconds under names that end in `_ms`.
+//! What a client saved is read into one common form ([`measured`]), which the checks and the aggregate know alone.
+
+mod aiperf;
+pub mod check;
+pub mod client;
+mod export;
+mod genai_perf;
+pub mod measured;
+mod sglang;
+mod vllm;
 
 use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::results::loose::Cell;
-use super::results::{file, json};
+use self::check::Check;
+use self::client::{Client, Fields};
+use self::measured::Measured;
+use super::power::{Published, Reported};
+use super::results::file;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::{Component, Role};
 use crate::matrix::row::{Row, Scenario};
 
-/// The end of the names of times in milliseconds.
-const MILLISECONDS: &str = "_ms";
-/// The part of the names of times per output token.
-const TPOT: &str = "tpot";
-/// What it becomes where a time per output token turns into its inverse, tokens a second for one user.
-const INTVTY: &str = "intvty";
-/// The start of the names of spreads, of which zero is a value like any other.
-const SPREAD: &str = "std_";
-
 /// A benchmark's result as it was saved.
 #[derive(Debug, Clone)]
 pub struct Benchmark {
     name: String,
-    fields: IndexMap<String, Cell>,
+    run: Measured,
+    fields: Fields,
 }
 
 /// The published aggregate.
@@ -57,9 +60,12 @@ pub struct Aggregate {
     /// Agentic results only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kv_offloading: Option<&'static str>,
-    /// The name of what offloads.
+    /// What offloads.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kv_offload_backend: Option<String>,
+    pub kv_offload_backend: Option<Component>,
+    /// Host memory that the offload may take, in GB; agentic results only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocated_cpu_dram_gb: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub router: Option<Component>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -68,6 +74,8 @@ pub struct Aggregate {
     /// Sizes by their names, in multi-node jobs after `prefill_` and `decode_`.
     #[serde(flatten)]
     pub topology: IndexMap<String, Size>,
+    /// Requests that completed.
+    pub completed: u64,
     /// Input and output tokens a second, over all GPUs.
     pub tput_per_gpu: f64,
     /// Output tokens a second, over the decode GPUs, or all where none is decode's alone.
@@ -77,6 +85,9 @@ pub struct Aggregate {
     /// Times in seconds, and interactivities in tokens a second.
     #[serde(flatten)]
     pub metrics: IndexMap<String, f64>,
+    /// Power and energy, where samples of them were named.
+    #[serde(flatten)]
+    pub power: Option<Published>,
 }
 
 /// One part of a topology; flags are published as text.
@@ -89,71 +100,49 @@ pub enum Size {
 }
 
 impl Benchmark {
-    /// Reads a benchmark's result.
+    /// Reads a benchmark's result, of the client that was named or that the file tells.
     ///
     /// # Errors
-    /// A file that cannot be read or is no JSON object.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
+    /// A file that cannot be read, is no JSON object, or is of no client or another one.
+    pub fn read(path: &Path, client: Option<Client>) -> Result<Self, Problem> {
         let name = file::shown(path);
         let failed =
             |reason: String| Problem::file(&name, format!("{name} {reason}")).hint("see the log of the benchmark");
         let bytes = file::read(path).map_err(|error| failed(format!("cannot be read: {error}")))?;
-        let fields = json::parse_object(&bytes).map_err(failed)?;
-        Ok(Self { name, fields })
+        let (run, fields) = client::read(&bytes, client).map_err(failed)?;
+        Ok(Self { name, run, fields })
     }
 
-    /// Checks that the benchmark did what was planned: every request completed, and tokens came out.
+    /// Checks that the benchmark did what was planned: every request completed (of an agentic replay some may fail),
+    /// tokens came out, and counts and times are numbers that can be.
     ///
     /// # Errors
-    /// Every way in which it did not; `planned` is the number of requests where it is known, else the file's own.
-    pub fn check(&self, planned: Option<u64>) -> Result<(), Problems> {
-        let mut problems = Problems::default();
-        let asked = planned.or_else(|| self.field("num_prompts").integer());
-        let completed = self.field("completed");
-        match (asked, completed.integer()) {
-            (_, None | Some(0)) => {
-                problems.push(self.problem(format!("`completed` is {completed}: no request completed")));
-            }
-            (Some(asked), Some(done)) if done != asked => {
-                problems.push(self.problem(format!("`completed` is {done}, {asked} requests were planned")));
-            }
-            _ => {}
-        }
-        let tokens = self.field("total_output_tokens");
-        if tokens.number().is_none_or(|tokens| tokens <= 0.0) {
-            problems.push(self.problem(format!("`total_output_tokens` is {tokens}: nothing was generated")));
-        }
-        problems.into_result()
+    /// Every way in which it did not.
+    pub fn check(&self, row: &Row) -> Result<(), Problems> {
+        let mut check = self.checked();
+        check.whole(row);
+        check.problems.into_result()
     }
 
-    /// The aggregate of a row's benchmark.
+    /// The aggregate of a row's benchmark; `ratio` is the job's RANDOM_RANGE_RATIO.
     ///
     /// # Errors
-    /// Every field that is missing, no number, zero or infinite, and a concurrency that is not the row's.
-    pub fn aggregate(&self, row: &Row) -> Result<Aggregate, Problems> {
-        let mut problems = Problems::default();
-        let conc = self.concurrency(row, &mut problems);
-        let model = self.field("model_id").text().unwrap_or_default().to_owned();
-        if model.is_empty() {
-            problems.push(self.problem(format!(
-                "`model_id` is {}, it must name the model",
-                self.field("model_id")
-            )));
-        }
-        let total = self.positive("total_token_throughput", &mut problems);
-        let output = self.positive("output_throughput", &mut problems);
-        if total > 0.0 && output >= total {
-            let message = format!("`output_throughput` is {output}, not below `total_token_throughput`, {total}");
-            problems.push(self.problem(message));
-        }
+    /// What [`Benchmark::check`] finds, every field that is missing, no number, zero or infinite, and what is not the
+    /// row's: model, concurrency, lengths.
+    pub fn aggregate(&self, row: &Row, ratio: f64) -> Result<Aggregate, Problems> {
+        let mut check = self.checked();
+        let metrics = check.whole(row);
+        let conc = check.conc(row);
+        let model = check.model(row);
+        check.lengths(row, ratio);
+        let rates = check.rates();
         let gpus = Gpus::of(&row.topology.nodes);
         for (count, which) in [(gpus.all, "GPUs"), (gpus.input, "prefill GPUs")] {
             if count == 0 {
-                problems.push(self.problem(format!("the row has no {which} to divide by")));
+                check.report(format_args!("the row has no {which} to divide by"));
             }
         }
-        let metrics = self.metrics(&mut problems);
-        problems.into_result()?;
+        check.problems.into_result()?;
         let t = &*row.topology;
         let seq = t.seq();
         let offload = match &t.scenario {
@@ -175,92 +164,41 @@ impl Benchmark {
             osl: seq.map(|seq| seq.osl),
             scenario_type: offload.map(|_| row.scenario_type().as_str()),
             kv_offloading: offload.map(|offload| offload.mode.as_str()),
-            kv_offload_backend: offload.and_then(|offload| Some(offload.backend.as_ref()?.name.clone())),
+            kv_offload_backend: offload.and_then(|offload| offload.backend.clone()),
+            allocated_cpu_dram_gb: offload.map(|offload| offload.total_cpu_dram_gb),
             router: t.router.clone(),
             kv_p2p_transfer: t.kv_p2p_transfer.clone(),
             is_multinode: matches!(t.nodes, Nodes::Multi(_)),
             topology: topology(&t.nodes),
-            tput_per_gpu: total / divisor(gpus.all),
-            output_tput_per_gpu: output / divisor(gpus.output),
-            input_tput_per_gpu: (total - output) / divisor(gpus.input),
+            completed: self.run.completed.count().unwrap_or_default(),
+            tput_per_gpu: rates.all / divisor(gpus.all),
+            output_tput_per_gpu: rates.output / divisor(gpus.output),
+            input_tput_per_gpu: (rates.all - rates.output) / divisor(gpus.input),
             metrics,
+            power: None,
         })
     }
 
-    /// The share of requests that failed, 0 to 1: `error_rate`, else `failed` of `failed` and `completed`. `None`
-    /// where the benchmark does not say.
+    /// When it ran and what it did, as far as the file says.
     #[must_use]
-    pub fn error_rate(&self) -> Option<f64> {
-        let number = |name| self.field(name).number().filter(|number| *number >= 0.0);
-        number("error_rate").or_else(|| {
-            let (failed, completed) = (number("failed")?, number("completed")?);
-            (failed + completed > 0.0).then(|| failed / (failed + completed))
-        })
-    }
-
-    /// How many requests completed.
-    #[must_use]
-    pub fn completed(&self) -> Option<u64> {
-        self.field("completed").integer()
-    }
-
-    fn field(&self, name: &str) -> &Cell {
-        self.fields.get(name).unwrap_or(&Cell::Null)
-    }
-
-    fn problem(&self, message: String) -> Problem {
-        Problem::file(&self.name, format!("{}: {message}", self.name))
-            .hint("the benchmark did not measure what it should: see its log and the server's")
-    }
-
-    fn concurrency(&self, row: &Row, problems: &mut Problems) -> u64 {
-        let found = self.field("max_concurrency");
-        let conc = found
-            .integer()
-            .filter(|_| matches!(found, Cell::Number(_)))
-            .unwrap_or(0);
-        if !row.conc.points().contains(&conc) {
-            let planned: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
-            let message = format!(
-                "`max_concurrency` is {found}, the row is measured at {}",
-                planned.join(", ")
-            );
-            problems.push(self.problem(message));
-        }
-        conc
-    }
-
-    /// A positive, finite number; 0 with a problem otherwise.
-    fn positive(&self, name: &str, problems: &mut Problems) -> f64 {
-        let found = self.field(name);
-        match found.number().filter(|value| *value > 0.0) {
-            Some(value) => value,
-            None => {
-                problems.push(self.problem(format!("`{name}` is {found}, it must be a finite number above 0")));
-                0.0
-            }
+    pub fn reported(&self) -> Reported {
+        let cell = |name| self.fields.get(name).value;
+        Reported {
+            start: cell("benchmark_start_time_unix"),
+            end: cell("benchmark_end_time_unix"),
+            duration: cell("duration"),
+            completed: cell("completed"),
+            input_tokens: cell("total_input_tokens"),
+            output_tokens: cell("total_output_tokens"),
         }
     }
 
-    /// Every time in seconds, and every time per output token as interactivity too.
-    fn metrics(&self, problems: &mut Problems) -> IndexMap<String, f64> {
-        let mut metrics = IndexMap::new();
-        for (name, value) in &self.fields {
-            let Some(stem) = name.strip_suffix(MILLISECONDS) else {
-                continue;
-            };
-            let may_be_zero = name.starts_with(SPREAD) && value.number() == Some(0.0);
-            let value = if may_be_zero {
-                0.0
-            } else {
-                self.positive(name, problems)
-            };
-            metrics.insert(stem.to_owned(), value / 1000.0);
-            if stem.contains(TPOT) && value > 0.0 {
-                metrics.insert(stem.replace(TPOT, INTVTY), 1000.0 / value);
-            }
+    fn checked(&self) -> Check<'_> {
+        Check {
+            file: &self.name,
+            run: &self.run,
+            problems: Problems::default(),
         }
-        metrics
     }
 }
 
@@ -323,13 +261,15 @@ fn topology(nodes: &Nodes) -> IndexMap<String, Size> {
     sizes
 }
 
+/// The sizes of a side; zero where it has no workers that could be so large.
 fn side(sizes: &mut IndexMap<String, Size>, name: &str, role: &Role) {
+    let of_a_worker = |size| if role.num_worker == 0 { 0 } else { size };
     let numbers = [
-        ("tp", role.tp),
-        ("pp", role.pp),
-        ("dcp_size", role.dcp_size),
-        ("pcp_size", role.pcp_size),
-        ("ep", role.ep),
+        ("tp", of_a_worker(role.tp)),
+        ("pp", of_a_worker(role.pp)),
+        ("dcp_size", of_a_worker(role.dcp_size)),
+        ("pcp_size", of_a_worker(role.pcp_size)),
+        ("ep", of_a_worker(role.ep)),
         ("num_workers", role.num_worker),
     ];
     sizes.extend(numbers.map(|(size, value)| (format!("{name}_{size}"), Size::Number(value))));

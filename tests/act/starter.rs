@@ -1,7 +1,6 @@
-//! From an empty repository to a green run of the files as they are rendered, with the real client and the real lm-eval.
+//! From an empty repository to a green run of the files as they are rendered, with the throughput client and the real lm-eval.
 
 use serde_json::json;
-use sweepctl::step::client;
 
 use super::events;
 use super::harness::{Act, Repository};
@@ -11,7 +10,6 @@ use crate::support::{commit, git, run, stderr, stdout};
 #[test]
 fn the_starter_runs_as_rendered() {
     tools::lm_eval();
-    tools::venv(&format!("infermark-{}", client::VERSION), &client::REQUIREMENTS);
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     git(root, &["init", "-q"]);

@@ -1,11 +1,10 @@
-//! A plan run locally: the whole road with the mock server, the real client and the real lm-eval.
+//! A plan run locally: the whole road with the mock server, the throughput client and the real lm-eval.
 
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use sweepctl::step::client;
 
 use crate::eval::support::{envelope, names, read_json, root, write_json};
 use crate::eval::tools;
@@ -14,12 +13,11 @@ use crate::launch::support::{Done, Host, cancel, run, start, wait_for_lines};
 /// A host whose server is the mock, with more options for it.
 fn host(options: &str) -> Host {
     tools::lm_eval();
-    tools::venv(&format!("infermark-{}", client::VERSION), &client::REQUIREMENTS);
     let root = root().display();
     let server = format!(
         "exec \"$SWEEPCTL\" mock-server --port \"$0\" --model \"$MODEL\" --tokens-per-second 2000 --answers {root}/configs/evals/data/gsm8k_smoke.jsonl {options}"
     );
-    let client = "exec \"$SWEEPCTL\" throughput --endpoint \"http://127.0.0.1:$0\" --model \"$MODEL\" --isl \"$ISL\" --osl \"$OSL\" --concurrency \"$CONC\" --save \"$INFMAX_WORKSPACE/$RESULT_FILENAME.json\"";
+    let client = "exec \"$SWEEPCTL\" throughput --endpoint \"http://127.0.0.1:$0\" --model \"$MODEL\" --isl \"$ISL\" --osl \"$OSL\" --concurrency \"$CONC\" --requests-per-concurrency 2 --save \"$INFMAX_WORKSPACE/$RESULT_FILENAME.json\"";
     Host::with_server(
         &server,
         client,

@@ -5,10 +5,10 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use crate::step::results::loose::Cell;
+use crate::step::results::loose::{Cell, Named};
 
-/// The fields of a published row.
-pub(super) type Fields = IndexMap<String, Cell>;
+/// The fields of a published row; of what has a name and a version, the name.
+pub(super) type Fields = IndexMap<String, Named>;
 
 /// The longest text of a row that names something, in characters.
 const MAX_TEXT: usize = 200;
@@ -109,7 +109,7 @@ impl Point {
 
 /// A field; one that is not there is null.
 pub(super) fn get<'f>(fields: &'f Fields, name: &str) -> &'f Cell {
-    fields.get(name).unwrap_or(&Cell::Null)
+    fields.get(name).map_or(&Cell::Null, |named| &named.0)
 }
 
 /// A text of bounded length in small letters; `None` where there is none.
@@ -143,7 +143,7 @@ fn lengths(fields: &Fields) -> Result<String, String> {
 
 fn offload(fields: &Fields) -> Result<String, String> {
     let mode = optional(fields, "kv_offloading")?.filter(|mode| mode != "none");
-    // Others write the backend with its version: which point it is does not depend on that.
+    // The backend's name: which point it is does not depend on its version.
     let backend = match get(fields, "kv_offload_backend") {
         Cell::Nested => None,
         _ => optional(fields, "kv_offload_backend")?,

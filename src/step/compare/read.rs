@@ -132,6 +132,7 @@ fn graded(fields: &Fields) -> Result<Graded, String> {
 fn timed(fields: &Fields, metrics: &Metrics) -> Result<Timed, String> {
     let mut found = IndexMap::new();
     for (name, cell) in fields.iter().filter(|(name, _)| metrics.has(name)) {
+        let cell = &cell.0;
         if *cell != Cell::Null {
             let value = cell.number().filter(|value| *value > 0.0);
             let value = value.ok_or_else(|| format!("`{name}` is {cell}, it must be a finite number above 0"))?;

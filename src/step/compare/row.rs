@@ -4,14 +4,12 @@ use std::fmt;
 
 use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
 
 use super::point::Fields;
 use crate::step::replay::published::RequestMetrics;
-use crate::step::results::loose::Cell;
+use crate::step::results::loose::{Cell, Named};
 
-/// A row. The metrics of a replay are nested: here they stand under the names that other results give them. A backend
-/// with its version is its name.
+/// A row. The metrics of a replay are nested: here they stand under the names that other results give them.
 pub(super) struct Row(pub Fields);
 
 struct RowVisitor;
@@ -28,26 +26,13 @@ impl<'de> Visitor<'de> for RowVisitor {
         while let Some(name) = map.next_key::<String>()? {
             match name.as_str() {
                 "request_metrics" => nested = map.next_value()?,
-                "kv_offload_backend" => drop(fields.insert(name, backend(map.next_value()?))),
                 _ => drop(fields.insert(name, map.next_value()?)),
             }
         }
         for (name, value) in nested.flat() {
-            fields.entry(name).or_insert(Cell::Number(value));
+            fields.entry(name).or_insert(Named(Cell::Number(value)));
         }
         Ok(Row(fields))
-    }
-}
-
-fn backend(value: Value) -> Cell {
-    match value {
-        Value::Null => Cell::Null,
-        Value::String(name) => Cell::Text(name),
-        Value::Object(fields) => match fields.get("name") {
-            Some(Value::String(name)) => Cell::Text(name.clone()),
-            _ => Cell::Nested,
-        },
-        _ => Cell::Nested,
     }
 }
 

@@ -13,8 +13,6 @@ use crate::step::results::file::shown;
 use crate::step::stage;
 use crate::step::throughput::Benchmark;
 
-/// The largest share of requests of an agentic replay that may fail.
-pub const MAX_ERROR_RATE: f64 = 0.10;
 /// File systems that count whole seconds, or two, make a new file look older than it is.
 const CLOCK_SLACK: Duration = Duration::from_secs(2);
 /// How many files a message names.
@@ -52,28 +50,21 @@ pub fn check(expected: &Expected<'_>) -> Result<(), Failure> {
 
 impl Expected<'_> {
     fn throughput(&self) -> Result<(), Problems> {
-        let agentic = matches!(self.envelope.row.topology.scenario, Scenario::Agentic(_));
+        let row = &self.envelope.row;
         let mut problems = Problems::default();
         for path in self.results(&mut problems) {
-            let judged = match agentic {
-                true => self.replay(&path),
-                false => Benchmark::read(&path)
+            let judged = match Left::read(&path) {
+                Ok(Some(left)) => left.check(row),
+                Ok(None) => Benchmark::read(&path, None)
                     .map_err(Problems::from)
-                    .and_then(|benchmark| benchmark.check(None)),
+                    .and_then(|benchmark| benchmark.check(row)),
+                Err(problem) => Err(problem.into()),
             };
             if let Err(found) = judged {
                 problems.extend(found);
             }
         }
         problems.into_result()
-    }
-
-    /// Whether a replay did what it should: its aggregate, if that is what the script left, else the client's result.
-    fn replay(&self, path: &Path) -> Result<(), Problems> {
-        match Left::read(path)? {
-            Some(left) => left.check(&self.envelope.row),
-            None => judge(&Benchmark::read(path)?, path),
-        }
     }
 
     /// The result files that are there. Those that are missing are problems.
@@ -178,19 +169,4 @@ pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
     };
     let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     metadata.is_file() && modified + CLOCK_SLACK >= started
-}
-
-/// Whether a replay's client did what it should: some requests may fail.
-fn judge(benchmark: &Benchmark, path: &Path) -> Result<(), Problems> {
-    let mut problems = benchmark.check(benchmark.completed()).err().unwrap_or_default();
-    if let Some(rate) = benchmark.error_rate().filter(|rate| *rate > MAX_ERROR_RATE) {
-        let name = shown(path);
-        let message = format!(
-            "{name}: {:.1} % of the requests failed, at most {:.0} % may",
-            rate * 100.0,
-            MAX_ERROR_RATE * 100.0
-        );
-        problems.push(Problem::file(&name, message).hint("see the server's log"));
-    }
-    problems.into_result()
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use crate::config::problem::{Problem, Problems};
-use crate::step::launch::outputs::MAX_ERROR_RATE;
 use crate::step::results::file::{self, shown};
 use crate::step::results::json::{self, BARE};
+use crate::step::throughput::check::MAX_ERROR_RATE;
 
 /// The client's summary.
 #[derive(Debug, Clone)]

@@ -80,6 +80,8 @@ impl fmt::Display for Cell {
         match self {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => write!(f, "{value}"),
+            // Without an exponent the smallest doubles take hundreds of digits.
+            Self::Number(value) if *value != 0.0 && !(1e-9..1e21).contains(&value.abs()) => write!(f, "{value:e}"),
             Self::Number(value) => write!(f, "{value}"),
             Self::Text(text) if BARE.contains(&text.as_str()) => f.write_str(text),
             Self::Text(text) => write!(f, "{:?}", text.chars().take(80).collect::<String>()),
@@ -88,7 +90,18 @@ impl fmt::Display for Cell {
     }
 }
 
-struct CellVisitor;
+/// What is kept of lists and mappings.
+#[derive(Clone, Copy)]
+enum Keep {
+    /// That they are there.
+    Nothing,
+    /// The first item of a list.
+    First,
+    /// The `name` of a mapping.
+    Name,
+}
+
+struct CellVisitor(Keep);
 
 impl<'de> Visitor<'de> for CellVisitor {
     type Value = Cell;
@@ -124,19 +137,51 @@ impl<'de> Visitor<'de> for CellVisitor {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Cell, A::Error> {
+        let first = match self.0 {
+            Keep::First => list.next_element::<Cell>()?.unwrap_or_default(),
+            Keep::Nothing | Keep::Name => Cell::Nested,
+        };
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Cell::Nested)
+        Ok(first)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Cell, A::Error> {
-        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-        Ok(Cell::Nested)
+        let mut kept = Cell::Nested;
+        while let Some(key) = map.next_key::<String>()? {
+            match self.0 {
+                Keep::Name if key == "name" => kept = map.next_value::<Cell>()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(kept)
     }
 }
 
 impl<'de> Deserialize<'de> for Cell {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(CellVisitor)
+        deserializer.deserialize_any(CellVisitor(Keep::Nothing))
+    }
+}
+
+/// A scalar, or the first item of a list; null where the list is empty.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct First(pub Cell);
+
+impl<'de> Deserialize<'de> for First {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CellVisitor(Keep::First)).map(Self)
+    }
+}
+
+/// A scalar, or the `name` of a mapping that has one.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Named(pub Cell);
+
+impl<'de> Deserialize<'de> for Named {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(CellVisitor(Keep::Name)).map(Self)
     }
 }
 

@@ -4,8 +4,10 @@ cd "$GITHUB_WORKSPACE"
 echo "serving $MODEL" >server.log
 
 throughput() {
+    # Agentic jobs have no lengths.
     cat >"$1" <<JSON
-{"model_id": "$MODEL", "max_concurrency": $2, "num_prompts": 40, "completed": 40, "total_output_tokens": 4000,
+{"model_id": "$MODEL", "max_concurrency": $2, "num_prompts": 40, "completed": 40,
+ "total_input_tokens": $((40 * ISL)), "total_output_tokens": $((OSL > 0 ? 40 * OSL : 4000)),
  "output_throughput": 100.0, "total_token_throughput": 900.0, "mean_ttft_ms": 20.0, "mean_tpot_ms": 10.0}
 JSON
 }
