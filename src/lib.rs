@@ -5,13 +5,16 @@
 pub mod changelog;
 pub mod cli;
 pub mod config;
+pub mod files;
 pub mod github;
 pub mod ledger;
 pub mod matrix;
 pub mod mock_server;
 pub mod plan_files;
+pub mod plural;
 pub mod process;
 pub mod repo;
 pub mod runner;
+pub mod secrets;
 pub mod step;
 pub mod workflow;

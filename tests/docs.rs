@@ -165,7 +165,10 @@ fn help_names_every_command_that_the_pages_name() {
     let commands: Vec<&str> = help
         .lines()
         .filter_map(|line| line.strip_prefix("  "))
-        .filter_map(|line| line.split_whitespace().next())
+        .flat_map(|line| match line.contains("  ") {
+            true => line.split_whitespace().take(1).collect::<Vec<_>>(),
+            false => line.split(", ").collect(),
+        })
         .collect();
     for page in pages() {
         let text = std::fs::read_to_string(&page).expect("a page");

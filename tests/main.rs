@@ -29,6 +29,7 @@ mod properties;
 mod replay;
 mod repositories;
 mod schemas;
+mod screens;
 mod serving;
 mod slurm;
 mod support;

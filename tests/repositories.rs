@@ -7,7 +7,7 @@ use std::process::Output;
 use serde_json::Value;
 
 use crate::support::fleet::{CHANGELOG, FIRST_CHANGELOG, edit, entry, fixture, log, repository};
-use crate::support::{self, commit, git, git_command, run, stderr, write};
+use crate::support::{self, commit, fed, git, git_command, run, stderr, write};
 
 /// A fleet with three commits after the first: an entry for delta, a comment, an entry for kimi.
 fn history() -> tempfile::TempDir {
@@ -140,18 +140,8 @@ fn an_ambiguous_hash_wants_more_digits() {
 }
 
 fn import(folder: &Path, text: &str) {
-    use std::io::Write;
-    let mut child = git_command(folder, &["fast-import", "--quiet"])
-        .stdin(std::process::Stdio::piped())
-        .spawn()
-        .expect("git runs");
-    child
-        .stdin
-        .take()
-        .expect("a pipe")
-        .write_all(text.as_bytes())
-        .expect("it reads");
-    assert!(child.wait().expect("it ends").success());
+    let output = fed(&mut git_command(folder, &["fast-import", "--quiet"]), text);
+    assert!(output.status.success(), "{}", stderr(&output));
 }
 
 #[test]

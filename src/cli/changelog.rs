@@ -19,6 +19,7 @@ use crate::config::changelog::{Changelog, beyond};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::matrix::plan::{Modifiers, Plan};
+use crate::plural;
 use crate::repo::{CHANGELOG, Operation, Repo, Revision, display_name};
 
 /// The commands around the changelog.
@@ -213,13 +214,13 @@ impl std::fmt::Display for Verdict {
             1 => ", 1 existing link set right".to_owned(),
             many => format!(", {many} existing links set right"),
         };
-        let entries = if self.added == 1 { "entry" } else { "entries" };
         match self.added {
             0 => write!(f, "{CHANGELOG}: no entry added{links}: nothing to plan"),
             added => write!(
                 f,
-                "{CHANGELOG}: {added} {entries} added{links}, {} jobs planned",
-                self.jobs.total
+                "{CHANGELOG}: {} added{links}, {} planned",
+                plural::count(added, "entry"),
+                plural::count(self.jobs.total, "job")
             ),
         }
     }
@@ -467,17 +468,16 @@ impl std::fmt::Display for Resolved {
             MainSide::Ours => "ours",
             MainSide::Theirs => "theirs",
         };
-        let entries = if self.appended == 1 { "entry" } else { "entries" };
         write!(
             f,
-            "{CHANGELOG}: kept main's side ({side}), appended {} {entries}",
-            self.appended
+            "{CHANGELOG}: kept main's side ({side}), appended {}",
+            plural::count(self.appended, "entry")
         )?;
         if self.already_on_main > 0 {
             write!(f, ", left out {} that main has as well", self.already_on_main)?;
         }
         if self.links_filled_in > 0 {
-            write!(f, ", filled in {} open links", self.links_filled_in)?;
+            write!(f, ", filled in {}", plural::count(self.links_filled_in, "open link"))?;
         }
         write!(f, "; staged: go on with `{}`", self.next)
     }

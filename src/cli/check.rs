@@ -13,13 +13,14 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::{master, runners::Runners};
 use crate::matrix::expand::Expansion;
+use crate::plural;
 use crate::repo::CHANGELOG;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
 pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
@@ -72,16 +73,9 @@ impl Check {
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
-            .map(|c| {
-                vec![
-                    c.file.clone(),
-                    c.kind.to_owned(),
-                    c.count.to_string(),
-                    c.counts.to_owned(),
-                ]
-            })
+            .map(|c| vec![c.file.clone(), c.kind.to_owned(), plural::count(c.count, c.counts)])
             .collect();
-        output::text(&output::table(&["file", "kind", "holds", ""], &rows))
+        output::text(&output::table(&["file", "kind", "holds"], &rows))
     }
 
     fn files(&self, problems: &mut Problems) -> Vec<(Kind, PathBuf)> {

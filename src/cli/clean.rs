@@ -24,7 +24,7 @@ pub struct Clean {
 }
 
 impl Clean {
-    /// Cleans, and says what it removed.
+    /// Cleans, and prints what it removed.
     ///
     /// # Errors
     /// Everything that could not be removed.

@@ -1,4 +1,4 @@
-//! What the commands share that ask GitHub.
+//! What the commands share that send requests to GitHub.
 
 use clap::Args;
 

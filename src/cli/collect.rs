@@ -103,7 +103,7 @@ impl Collect {
     }
 }
 
-/// What the command says as JSON.
+/// What the command prints as JSON.
 #[derive(Serialize)]
 struct Printed<'a, R> {
     file: String,

@@ -20,9 +20,10 @@ Compared are `tput_per_gpu`, and the median and percentiles of `ttft` and of `in
 the difference; no flag fails on them, their gate is `sweepctl eval validate`.
 
 Examples:
-  sweepctl compare baseline current                     every point, the largest regression first
-  sweepctl compare old.json agg_bmk.json --metric tput_per_gpu --max-regression 5
-                                                        fail where throughput lost more than 5 percent";
+  sweepctl compare baseline current
+      every point, the largest regression first
+  sweepctl compare old.json new.json --metric tput_per_gpu --max-regression 5
+      fail where throughput lost more than 5 percent";
 
 /// `sweepctl compare`
 #[derive(Debug, Args)]

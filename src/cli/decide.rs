@@ -16,13 +16,13 @@ use crate::repo::Repo;
 use crate::runner::{self, RunnerFile};
 
 const AFTER_HELP: &str = "\
-The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. Locally, save one of a webhook's recent
+The event is the payload that GitHub writes to the file of GITHUB_EVENT_PATH. Locally, save one of a webhook's recent \
 deliveries, change its labels, and see what they would do before anyone sets them:
 
   sweepctl decide --event labeled.json
 
-Of the head commit only the message is read, through git, for the skip marker. On GitHub Actions a commit that is not
-in the clone is an error: check out with `fetch-depth: 0`. Locally it is said, and no marker is assumed.";
+Of the head commit only the message is read, through git, for the skip marker. On GitHub Actions a commit that is not \
+in the clone is an error: check out with `fetch-depth: 0`. Locally it is a warning, and no marker is assumed.";
 
 /// `sweepctl decide`
 #[derive(Debug, Args)]
@@ -47,7 +47,7 @@ pub struct EventArgs {
     /// The event's name, such as `push` [default: GITHUB_EVENT_NAME, else what the payload looks like]
     #[arg(long, value_name = "NAME")]
     event_name: Option<String>,
-    /// The ref that was pushed, in full, instead of the payload's (which is what GITHUB_REF says)
+    /// The ref that was pushed, in full, instead of the payload's (GITHUB_REF holds it)
     #[arg(long, value_name = "REF")]
     r#ref: Option<String>,
     #[command(flatten)]
@@ -55,7 +55,7 @@ pub struct EventArgs {
 }
 
 impl Decide {
-    /// Decides, and says so to everyone who asked.
+    /// Decides, and prints or writes the decision.
     ///
     /// # Errors
     /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:

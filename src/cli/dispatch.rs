@@ -12,10 +12,11 @@ use crate::github::client::answers::Run;
 use crate::github::dispatch::{self, Request};
 use crate::github::event::Hash;
 use crate::github::text;
+use crate::plural;
 
 const AFTER_HELP: &str = "\
-A pull request is swept as it is now: its newest commit must have been approved by somebody with write access, or be
-named with --head by whoever has read it. Labels are not asked. The commit is compared with where it left the branch
+A pull request is swept as it is now: its newest commit must have been approved by somebody with write access, or be \
+named with --head by whoever has read it. Labels have no effect. The commit is compared with where it left the branch \
 that it would be merged into; the workflow file is that of the default branch. So a fork's pull request is swept.
 
 A generator command is read, and run on the work tree's configs, before it is sent.
@@ -23,7 +24,7 @@ A generator command is read, and run on the work tree's configs, before it is se
 Examples:
   sweepctl dispatch --pr 12 --dry-run
   sweepctl dispatch --pr 12 --head 1f0c2d... --trim
-  sweepctl dispatch --generate \"test-config --config-keys 'gpt-oss-*'\" --ref my-branch";
+  sweepctl dispatch --ref my-branch --generate \"test-config --config-keys 'a-*'\"";
 
 /// `sweepctl dispatch`
 #[derive(Debug, Args)]
@@ -142,7 +143,10 @@ impl Dispatch {
             (form.evals_only, "--evals-only"),
         ];
         let jobs = dispatch_plan::parsed(command, &set_flags(&flags))?.rows()?.len();
-        anstream::eprintln!("note: the command gives {jobs} jobs on the configs here");
+        anstream::eprintln!(
+            "note: the command gives {} on the configs here",
+            plural::count(jobs, "job")
+        );
         Ok(())
     }
 

@@ -11,8 +11,8 @@ The command is split into words as a shell would split it, and read as arguments
 happens to it: no variable, substitution or redirection has a meaning here.
 
 Examples:
-  sweepctl dispatch-plan --generate \"test-config --config-keys 'gpt-oss-*'\" --emit plan
-  sweepctl dispatch-plan --base-ref main --head-ref topic --emit plan --all-evals";
+  sweepctl dispatch-plan --emit plan --generate \"full-sweep --max-conc 16\"
+  sweepctl dispatch-plan --base-ref main --head-ref topic --emit plan";
 
 /// `sweepctl dispatch-plan`
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use super::annotate;
 use super::envelope_file;
 use super::eval_validate::Validate;
-use super::inputs::PolicyArgs;
+use super::inputs::{self, PolicyArgs};
 use super::output;
 use crate::config::problem::Problem;
 use crate::process::Cancellation;
@@ -24,7 +24,7 @@ use crate::step::eval::{self, Report, Request};
 pub enum Eval {
     Context(Context),
     Run(Box<Run>),
-    /// Judge an eval: fail unless it is whole and every score clears its threshold
+    /// Validate an eval: fail unless it is whole and every score clears its threshold
     ///
     /// It fails on a score under its threshold or that is no number from 0 to 1, a task of which nothing was
     /// checked, missing samples, silent answers, files that cannot be read, and concurrencies that were asked for and
@@ -47,7 +47,7 @@ impl Eval {
     }
 }
 
-/// Print how much context an eval gets, and how its server is told
+/// Print how much context an eval gets, and the server setting for it
 ///
 /// Variables of the environment (MODEL, MODEL_PATH, FRAMEWORK, ISL, OSL, MAX_MODEL_LEN, EVAL_MAX_MODEL_LEN ...) override
 /// the envelope's row, and stand in for it without one.
@@ -113,9 +113,9 @@ pub struct Run {
     /// The server's URL, such as http://localhost:8000
     #[arg(long, value_name = "URL")]
     endpoint: String,
-    /// Requests at a time; several numbers with spaces between run one after another
-    /// [default: EVAL_CONC, EVAL_CONCURRENT_REQUESTS, the highest of BENCH_MAX_CONCURRENCY, 64]
-    #[arg(long, value_name = "N...", value_parser = parse_points, verbatim_doc_comment)]
+    /// Requests at a time; several numbers with spaces between run one after another [default: EVAL_CONC,
+    /// EVAL_CONCURRENT_REQUESTS, the highest of BENCH_MAX_CONCURRENCY, 64]
+    #[arg(long, value_name = "N...", value_parser = parse_points)]
     concurrency: Option<Points>,
     /// A task's file, or its name under configs/evals [default: the row's suite, else gsm8k]
     #[arg(long, value_name = "FILE|NAME")]
@@ -160,6 +160,7 @@ fn parse_points(text: &str) -> Result<Points, String> {
 impl Run {
     fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
+        inputs::declare_launch_secrets()?;
         // Without its envelope the job is still described by its environment, and the eval fails all the same.
         let (envelope, unread) = match self.envelope.as_deref().map(envelope_file::read).transpose() {
             Ok(envelope) => (envelope, None),

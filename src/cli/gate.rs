@@ -13,19 +13,21 @@ use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
 const AFTER_HELP: &str = "\
-A job behind one that may be skipped cannot trust `success()`. It asks this command instead:
+A job behind one that may be skipped cannot rely on `success()`. It runs this command instead:
 
   gate-evals:
-    needs: [setup, sweep-evals, sweep-agentic-evals, sweep-multi-node-evals, sweep-multi-node-agentic-evals]
+    needs: [setup, sweep-evals, sweep-agentic-evals, ...]
     if: ${{ !cancelled() }}
     ...
       env: { NEEDS: '${{ toJson(needs) }}' }
-      run: exec sweepctl gate --for collect-evals --needs - --github-output <<< \"$NEEDS\"
+      run: >
+        exec sweepctl gate --for collect-evals --needs - --github-output
+        <<< \"$NEEDS\"
   collect-evals:
     needs: [gate-evals]
     if: ${{ !cancelled() && needs.gate-evals.outputs.run == 'true' }}
 
-The answer is no failure: the exit code is 0 for both. A job that the answer depends on and that is not among `needs`
+The exit code is 0 for both answers. A job that the answer depends on and that is not among `needs` \
 is an error.";
 
 /// `sweepctl gate`
@@ -37,7 +39,7 @@ pub struct GateArgs {
     /// What stands behind the gate
     #[arg(long, value_name = "JOB")]
     r#for: For,
-    /// The plan's folder, to tell what was not planned from what was dropped
+    /// The plan's folder, to distinguish what was not planned from what did not run
     #[arg(long, value_name = "DIR")]
     plan: Option<PathBuf>,
     /// Print JSON, also on a terminal

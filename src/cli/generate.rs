@@ -14,6 +14,7 @@ use crate::matrix::bucket;
 use crate::matrix::evals::{self, EvalMode};
 use crate::matrix::expand::{Bounds, Expansion, RunnerFilter, known_labels};
 use crate::matrix::row::Row;
+use crate::plural;
 
 /// The two ways to choose configs.
 #[derive(Debug, Subcommand)]
@@ -321,7 +322,10 @@ fn named(rows: Vec<Row>, names: &[String]) -> Result<Vec<Row>, Problems> {
     for name in names {
         let count = rows.iter().filter(|row| row.exp_name == *name).count();
         if count != 1 {
-            let message = format!("--exp-names `{name}` matches {count} rows, it must match one");
+            let message = format!(
+                "--exp-names `{name}` matches {}, it must match one row",
+                plural::count(count, "row")
+            );
             let hint = match count {
                 0 => nearest(name, rows.iter().map(|row| row.exp_name.as_str())),
                 _ => "narrow the rows with --conc, --seq-lens or --config-keys".to_owned(),

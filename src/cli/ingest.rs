@@ -1,4 +1,4 @@
-//! `sweepctl ingest`: tells another repository that results are there.
+//! `sweepctl ingest`: notifies another repository of new results.
 
 use clap::Args;
 
@@ -7,15 +7,15 @@ use crate::changelog::link::Slug;
 use crate::config::problem::{Problem, Problems};
 
 const AFTER_HELP: &str = "\
-The event is a `repository_dispatch` whose `client_payload` holds `repository`, `run_id`, `run_attempt`, and, where an
-earlier run was reused, `reused_run_id`, all of them text. It is sent once: an event that may have arrived is not
-repeated. GH_TOKEN needs `contents: write` in the repository that is told.";
+The event is a `repository_dispatch` whose `client_payload` holds `repository`, `run_id`, `run_attempt`, and, where an \
+earlier run was reused, `reused_run_id`, all of them text. It is sent once: an event that may have arrived is not \
+repeated. GH_TOKEN needs `contents: write` in the repository that is notified.";
 
 /// `sweepctl ingest`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Ingest {
-    /// The repository that is told
+    /// The repository that is notified
     #[arg(long, value_name = "OWNER/NAME")]
     to: Slug,
     /// The event's type

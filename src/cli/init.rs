@@ -11,12 +11,13 @@ use crate::workflow::init::{self, Outcome};
 use crate::workflow::templates::FOLDER;
 
 const HELP: &str = "\
-Files that are there already are kept as they are, and said so. Workflows are rendered with the settings and labels \
+Existing files are kept as they are, and listed. Workflows are rendered with the settings and labels \
 that the repository then has; its other workflow files are named in `unmanaged`, so that `render --check` knows them.
 
 Example:
   sweepctl init .
-  git add configs perf-changelog.yaml .github && sweepctl check && sweepctl render --check";
+  git add configs perf-changelog.yaml .github
+  sweepctl check && sweepctl render --check";
 
 /// `sweepctl init`
 #[derive(Debug, Args)]
@@ -37,7 +38,7 @@ struct Line {
 }
 
 impl Init {
-    /// Writes what is missing, and says what was written and what was kept.
+    /// Writes what is missing, and prints what was written and what was kept.
     ///
     /// # Errors
     /// Files that cannot be written, and settings or templates of the repository's own that cannot be read.

@@ -43,9 +43,10 @@ With --github-env, RUNNER_NAME and RUNNER_TYPE are left out: runners refuse to o
 process gets them from `sweepctl`.
 
 Examples:
-  sweepctl job env --envelope envelope.json              what a job would see
+  sweepctl job env --envelope envelope.json
+      what a job would see
   sweepctl job env --envelope - --github-env <<<\"$ENVELOPE\"
-                                                         in a step, for all later steps";
+      for all later steps";
 
 /// `sweepctl job env`
 #[derive(Debug, Args)]

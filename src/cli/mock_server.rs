@@ -33,7 +33,7 @@ one, the last plain arithmetic expression in the text is computed; without that,
 Routes: /health, /v1/models, /v1/chat/completions, /v1/completions, /metrics
 
 Example:
-  sweepctl mock-server --port 8000 --model my/model --answers test.jsonl --accuracy 0.9 --fail-rate 0.05";
+  sweepctl mock-server --port 8000 --answers test.jsonl --accuracy 0.9";
 
 impl MockServer {
     /// Serves until SIGINT or SIGTERM.

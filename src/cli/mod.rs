@@ -19,6 +19,7 @@ pub mod eval_validate;
 pub mod explain;
 pub mod gate;
 pub mod generate;
+mod help;
 pub mod ingest;
 pub mod init;
 pub mod inputs;
@@ -38,7 +39,7 @@ pub mod schema;
 pub mod shard;
 pub mod simulate;
 pub mod stats;
-
+mod table;
 pub mod throughput;
 pub mod upload;
 pub mod verdict;
@@ -46,7 +47,7 @@ pub mod workflow;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::config::problem::{Problem, Problems, printable};
 use crate::process::harmless;
@@ -60,25 +61,9 @@ pub const REFUSED: u8 = 1;
 /// Wrong usage.
 pub const USAGE: u8 = 2;
 
-const AFTER_HELP: &str = "\
-Examples:
-  sweepctl plan --latest                      the jobs of the newest changelog entries
-  sweepctl plan --base-ref main --head-ref HEAD --summary
-                                              what a branch would cost, by runner
-  sweepctl generate test-config --config-keys 'gpt-oss-*' --evals-only
-                                              the evals of some configs
-  sweepctl explain 'gpt-oss-*'                why each row is evaluated or not
-  sweepctl decide --event labeled.json        what a label would do, before anyone sets it
-  sweepctl workflow simulate --event labeled.json
-                                              which jobs that label would start, and why not the others
-  sweepctl check                              everything wrong with this repository's inputs
-
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
-Output is a table on a terminal, and JSON when piped or with --json.";
-
-/// Decides, runs and gates LLM inference benchmark and accuracy sweeps on GitHub Actions
+/// Decides, runs and gates LLM benchmark and accuracy sweeps on GitHub Actions
 #[derive(Debug, Parser)]
-#[command(name = "sweepctl", version = env!("SWEEPCTL_VERSION"), about, after_help = AFTER_HELP, max_term_width = 110)]
+#[command(name = "sweepctl", version = env!("SWEEPCTL_VERSION"), about, max_term_width = 110)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -91,7 +76,7 @@ enum Command {
     /// Print the rows of configs, without a changelog
     #[command(subcommand)]
     Generate(generate::Generate),
-    /// Say which rule takes each row for evaluation, or why none does
+    /// Show which rule takes each row for evaluation, or why none does
     Explain(explain::Explain),
     /// Plan what a dispatch form asks for: a comparison, or a generator command
     DispatchPlan(dispatch_plan::DispatchPlan),
@@ -101,24 +86,24 @@ enum Command {
     /// Check what a change does to perf-changelog.yaml, and repair it
     #[command(subcommand)]
     Changelog(changelog::ChangelogCommand),
-    /// Say what one job's steps need to know
+    /// Print what one job's steps need
     #[command(subcommand)]
     Job(job::Job),
-    /// Say whether an event starts a sweep, of what and how, and why
+    /// Decide whether an event starts a sweep, and print why
     Decide(decide::Decide),
-    /// Say whether a job behind optional ones runs
+    /// Decide whether a job behind optional ones runs
     Gate(gate::GateArgs),
     /// Fail unless everything that was planned ran
     Verdict(verdict::VerdictArgs),
-    /// Start a sweep of a pull request, or of a generator command, from the default branch
+    /// Start a sweep of a pull request, or of a generator command
     Dispatch(Box<dispatch::Dispatch>),
-    /// Say whether a push takes over a pull request's sweep
+    /// Decide whether a push takes over the results of a pull request
     Reuse(reuse::ReuseArgs),
-    /// Write or change the one comment on a pull request that says how its sweep ended
+    /// Write or update the sweep's comment on its pull request
     Comment(comment::CommentArgs),
-    /// Say how long the jobs of a run waited and ran, and how many GPU hours they took
+    /// Print how long a run's jobs waited and ran, and their GPU hours
     Stats(stats::Stats),
-    /// Tell another repository that results are there
+    /// Notify another repository of new results
     Ingest(ingest::Ingest),
     /// Find the run that new results are compared with
     Baseline(baseline::BaselineArgs),
@@ -126,10 +111,10 @@ enum Command {
     Envelope(envelope::OpenEnvelope),
     /// Write the workflows from templates and configs
     Render(render::Render),
-    /// Check workflow files
+    /// Check workflow files, and simulate their runs
     #[command(subcommand)]
     Workflow(workflow::Workflow),
-    /// Write a starter into a repository: configs, changelog and workflows
+    /// Write starter configs, changelog and workflows to a repository
     Init(init::Init),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
@@ -139,7 +124,7 @@ enum Command {
     Completions(schema::Completions),
     /// Print or write the manual pages
     Man(schema::Man),
-    /// Serve an OpenAI-compatible API that answers eval questions without a GPU
+    /// Serve an OpenAI-compatible API that answers evals without a GPU
     MockServer(mock_server::MockServer),
     /// Process the result of a throughput job
     #[command(subcommand)]
@@ -147,9 +132,9 @@ enum Command {
     /// Gather the results of all jobs
     #[command(subcommand)]
     Collect(collect::Collect),
-    /// Say what changed between two collections of results
+    /// Show what changed between two collections of results
     Compare(compare::Compare),
-    /// Size and run an accuracy eval
+    /// Size, run and validate an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
     Run(run::Run),
@@ -162,7 +147,8 @@ enum Command {
 /// Parses the arguments, runs the command and maps its error to an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let parsed = help::command().try_get_matches();
+    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Ok(cli) => cli,
         Err(error) => {
             // Help and version are no errors.
@@ -266,5 +252,5 @@ fn report_problems(problems: &Problems) {
 
 /// A usage error that clap's own rules cannot express.
 fn usage(kind: clap::error::ErrorKind, message: impl std::fmt::Display) -> anyhow::Error {
-    Cli::command().error(kind, message).into()
+    help::command().error(kind, message).into()
 }

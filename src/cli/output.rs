@@ -2,10 +2,9 @@
 
 use std::io::{IsTerminal, Write};
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use serde::Serialize;
 
-use crate::config::problem::printable;
+use super::table;
 
 /// Whether to print JSON: asked for, or standard output is no terminal.
 #[must_use]
@@ -35,29 +34,10 @@ pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
     }
 }
 
-/// A table without borders, its numbers to the right, in the width of the terminal.
-///
-/// Text from inputs is made printable: no control character reaches a terminal.
+/// A table of text in the width of the terminal, what does not fit is left out or wrapped.
 #[must_use]
 pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
-    let is_number = |text: &String| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b',');
-    let mut table = Table::new();
-    table
-        .load_style(presets::NOTHING)
-        .set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(head.iter().map(|name| Cell::new(name.to_uppercase())));
-    for row in rows {
-        table.add_row(row.iter().map(|text| {
-            let cell = Cell::new(printable(text));
-            if is_number(text) {
-                cell.set_alignment(CellAlignment::Right)
-            } else {
-                cell
-            }
-        }));
-    }
-    let lines: Vec<String> = table.lines().map(|line| line.trim_end().to_owned()).collect();
-    lines.join("\n") + "\n"
+    table::table(head, rows, table::Screen::of_stdout())
 }
 
 /// Prints text for people.

@@ -32,7 +32,7 @@ pub struct PlanArgs {
     /// Keep the lowest concurrency of each topology
     #[arg(long, help_heading = "Modifiers")]
     trim_conc: bool,
-    /// Say what it costs: jobs and GPUs by runner label and bucket
+    /// Print what it costs: jobs and GPUs by runner label and bucket
     #[arg(long, conflicts_with = "emit")]
     summary: bool,
     /// Print JSON, also on a terminal

@@ -11,6 +11,7 @@ use crate::config::labels::{self, Labels};
 use crate::config::problem::{Problem, Problems, printable};
 use crate::config::source::Source;
 use crate::config::workflows::{self, Workflows};
+use crate::plural;
 use crate::workflow::render::{self, Drift, Rendered};
 use crate::workflow::templates::{FOLDER, Templates};
 
@@ -20,9 +21,9 @@ configs/labels.yaml (the labels that restart a sweep), and templates. A template
 stands in for the built-in one of the same name.
 
 Examples:
-  sweepctl render                 write .github/workflows and the composite action
-  sweepctl render --check         what CI runs: a diff and exit 1 where files are not what they would be rendered to
-  sweepctl render --out /tmp/w    look at the result first";
+  sweepctl render                 write workflows and the composite action
+  sweepctl render --check         what CI runs: exit 1 where files differ
+  sweepctl render --out /tmp/w    write elsewhere, to look at the result first";
 
 /// `sweepctl render`
 #[derive(Debug, Args)]
@@ -52,9 +53,9 @@ impl Render {
         let written = render::write(&self.out, &rendered)?;
         let mut text: String = written.iter().map(|path| format!("wrote {path}\n")).collect();
         text.push_str(&format!(
-            "{} of {} files were up to date\n",
+            "{} of {} up to date\n",
             rendered.len() - written.len(),
-            rendered.len()
+            plural::count(rendered.len(), "file")
         ));
         output::text(&text)
     }

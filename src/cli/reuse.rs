@@ -17,9 +17,9 @@ use crate::step::collect::reused::{self, Checked};
 use crate::step::markdown;
 
 const AFTER_HELP: &str = "\
-A run stands in where somebody who may say so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one,
-on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run
-fulfils the command fails: each run that was looked at is named with its reason, and the comment that would pin a good
+A run is reused where somebody who may decide so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one, \
+on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run \
+fulfils the command fails: each run that was checked is named with its reason, and the comment that would pin a valid \
 one is printed.";
 
 /// Runs that are listed for people; the newest are the ones that matter.
@@ -37,10 +37,10 @@ pub struct ReuseArgs {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Check the artifacts of the run that stands in
+    /// Check the artifacts of the run that is reused
     ///
     /// DIR holds `results_bmk` and `eval_results_all` as that run kept them, and in `results` the single results that
-    /// both were made of. Everything that is wrong is said at once: a plan of no full sweep, and rows that do not say
+    /// both were made of. Everything that is wrong is listed at once: a plan of no full sweep, and rows that do not say
     /// what they are of, that are there twice, that no single result gives, that the run did not plan, or that are missing.
     Check(Check),
     /// Print the names of the artifacts that hold a plan's single results
@@ -70,7 +70,7 @@ struct Check {
     /// The folder that the artifacts were downloaded to
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The plan of the run that stands in
+    /// The plan of the run that is reused
     #[arg(long, value_name = "DIR")]
     plan: PathBuf,
     /// The run did not end well and was pinned: what is missing is no problem

@@ -1,6 +1,6 @@
 //! `sweepctl run`: a plan's jobs on this machine, from the launch to the collected table.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,11 +11,13 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::inputs;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::plan_files;
+use crate::plural;
 use crate::process::Cancellation;
 use crate::step::local_run::{self, Chosen, Finished, LocalRun, Verdict};
 
@@ -70,12 +72,13 @@ struct Printed<'a> {
 }
 
 impl Run {
-    /// Runs, collects, and says what became of each job.
+    /// Runs, collects, and prints what became of each job.
     ///
     /// # Errors
     /// A plan that cannot be read or run here, and every job that is not done.
     pub fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
+        inputs::declare_launch_secrets()?;
         let local = LocalRun {
             out: std::path::absolute(&self.out)?,
             program: std::env::current_exe()?,
@@ -91,10 +94,15 @@ impl Run {
         let chosen = local_run::choose(envelopes, self.only.as_deref(), &runners)?;
         let _lock = local.claim(&chosen).map_err(Problems::from)?;
         let progress = Progress::new();
+        local.take_over(&chosen, &cancel, &|line| progress.line(line))?;
         let finished = local.run(&chosen, &cancel, &|line| progress.line(line));
         progress.finish();
         if let Some(signal) = cancel.signal() {
-            let message = format!("ended by {signal} after {} of {} jobs", finished.len(), chosen.len());
+            let message = format!(
+                "ended by {signal} after {} of {}",
+                finished.len(),
+                plural::count(chosen.len(), "job")
+            );
             let problem = Problem::file("", message).hint("the same command goes on where this one ended");
             return Err(Problems::from(problem).into());
         }
@@ -123,7 +131,7 @@ impl Run {
                 evals: file("agg_eval_all.json"),
             })?;
         } else {
-            output::text(&format!("\n{}", table(finished)))?;
+            output::text(&format!("\n{}", output::table(&HEAD, &rows(finished))))?;
         }
         Ok(problems.into_result()?)
     }
@@ -134,8 +142,11 @@ fn open_job(job: &Finished) -> Problem {
     Problem::file("", message).hint(format!("see jobs/{}/job.log and its workspace", job.id))
 }
 
-fn table(finished: &[Finished]) -> String {
-    let rows: Vec<Vec<String>> = finished
+/// The columns of [`rows`].
+const HEAD: [&str; 4] = ["job", "id", "state", "seconds"];
+
+fn rows(finished: &[Finished]) -> Vec<Vec<String>> {
+    finished
         .iter()
         .map(|job| {
             let seconds = format!("{:.0}", job.seconds);
@@ -146,8 +157,7 @@ fn table(finished: &[Finished]) -> String {
                 seconds,
             ]
         })
-        .collect();
-    output::table(&["job", "id", "state", "seconds"], &rows)
+        .collect()
 }
 
 /// The envelopes of the newest plan. An interrupted run keeps the plan that it started with.
@@ -179,6 +189,11 @@ fn collect(local: &LocalRun, what: &str, quiet: bool) -> anyhow::Result<bool> {
     Ok(command.status()?.success())
 }
 
+/// Shows a line; a terminal that was closed ends no job.
+fn show(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// A line for each step, above a bar where standard error is a terminal.
 struct Progress(Option<ProgressBar>);
 
@@ -197,10 +212,10 @@ impl Progress {
     fn line(&self, line: &str) {
         match &self.0 {
             Some(bar) => {
-                bar.suspend(|| eprintln!("{line}"));
+                bar.suspend(|| show(line));
                 bar.set_message(line.to_owned());
             }
-            None => eprintln!("{line}"),
+            None => show(line),
         }
     }
 
@@ -208,5 +223,44 @@ impl Progress {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{Screen, table};
+    use super::*;
+
+    #[test]
+    fn the_table_of_jobs_fits_80_and_120_columns() {
+        let job = |name: &str, verdict| Finished {
+            id: "0123456789ab".to_owned(),
+            name: name.to_owned(),
+            verdict,
+            reason: String::new(),
+            seconds: 12.4,
+        };
+        let name = "alpha 8k1k h200 vllm fp8 tp8 ep8 with speculative decoding c64 and its eval";
+        let finished = [job(name, Verdict::Done), job("beta c4", Verdict::GateFailed)];
+        let at = |width| table(&HEAD, &rows(&finished), Screen { width, colour: false });
+        insta::with_settings!({
+            snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"),
+            prepend_module_to_snapshot => false,
+            omit_expression => true,
+        }, {
+            for width in [80, 120] {
+                insta::assert_snapshot!(format!("screen_run_{width}"), at(width));
+                assert!(at(width).lines().all(|line| line.len() <= usize::from(width)));
+            }
+        });
+        let coloured = table(
+            &HEAD,
+            &rows(&finished),
+            Screen {
+                width: 80,
+                colour: true,
+            },
+        );
+        assert!(coloured.contains("\u{1b}["), "{coloured}");
     }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory};
+use clap::Args;
 use clap_complete::Shell;
 
-use super::{Cli, output};
+use super::{help, output};
 use crate::config::kind::Kind;
 
 /// `sweepctl schema`
@@ -39,7 +39,7 @@ impl Completions {
     /// Output that cannot be written.
     pub fn run(&self) -> anyhow::Result<()> {
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Cli::command(), "sweepctl", &mut script);
+        clap_complete::generate(self.shell, &mut help::command(), "sweepctl", &mut script);
         output::write(&script)
     }
 }
@@ -58,7 +58,7 @@ impl Man {
     /// # Errors
     /// Files that cannot be written.
     pub fn run(&self) -> anyhow::Result<()> {
-        let command = Cli::command();
+        let command = help::command();
         if let Some(out) = &self.out {
             std::fs::create_dir_all(out)?;
             return Ok(clap_mangen::generate_to(command, out)?);

@@ -25,20 +25,20 @@ use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Simulati
 
 const HELP: &str = "\
 Reads the rendered files and evaluates their conditions, names, matrices and groups as GitHub does. The jobs that decide, \
-plan, load shards, stand at gates or judge are asked for real; everything else is assumed to succeed, unless --result \
-says otherwise. Called workflows are entered. Nothing is run, and nobody is asked over the network.
+plan, load shards, check gates or judge are computed; everything else is assumed to succeed, unless --result \
+names another end. Called workflows are entered. Nothing is run, and no request is sent.
 
 The plan is the one that the event asks for: of the refs that `decide` names, with the flags of its labels.
 
 Examples:
-  sweepctl workflow simulate --event labeled.json            what a label would start
-  sweepctl workflow simulate --event push.json --latest      a push of the newest changelog entries
+  sweepctl workflow simulate --event labeled.json
+      what a label would start
+  sweepctl workflow simulate --event push.json --latest
+      a push of the newest changelog entries
   sweepctl workflow simulate --event labeled.json --result canary=failure
-                                                             what a failed canary stops
-  sweepctl workflow simulate --event labeled.json --result sweep-evals/one-node=failure
-                                                             every eval fails, in the called workflow
+      what a failed canary stops
   sweepctl workflow simulate --event labeled.json --cancelled-in sweep-evals
-                                                             what still runs after a cancellation";
+      what still runs after a cancellation";
 
 /// `sweepctl workflow simulate`
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub struct Simulate {
     /// Plan the newest commit that added changelog entries
     #[arg(long, help_heading = "The plan", conflicts_with_all = ["base_ref", "head_ref"])]
     latest: bool,
-    /// Where the changelog is compared from, instead of what the event says
+    /// Where the changelog is compared from, instead of the refs of the event
     #[arg(long, value_name = "REF", help_heading = "The plan", requires = "head_ref")]
     base_ref: Option<String>,
     /// Where it is compared to

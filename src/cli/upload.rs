@@ -5,9 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::envelope_file;
+use super::inputs;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::names::{self, ArtifactKind};
+use crate::plural;
 use crate::runner::{self, RunnerFile};
 use crate::step::upload::{self, Gathered, Request};
 
@@ -24,9 +26,9 @@ pub struct Upload {
     /// The job's envelope, a JSON file
     #[arg(long, value_name = "FILE")]
     envelope: PathBuf,
-    /// A folder to gather from, in the workspace; several times for several
-    /// [default: the workspace; for `eval` also its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
-    #[arg(long, value_name = "DIR", verbatim_doc_comment)]
+    /// A folder to gather from, in the workspace; several times for several [default: the workspace; for `eval` also
+    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
+    #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// The folder that the artifact's folder is made in, as a download lays it [default: RUNNER_TEMP/sweepctl-upload]
     #[arg(long, value_name = "DIR")]
@@ -46,12 +48,13 @@ pub struct Upload {
 }
 
 impl Upload {
-    /// Gathers, writes the step's outputs, then says what was refused.
+    /// Gathers, writes the step's outputs, then prints what was refused.
     ///
     /// # Errors
     /// Everything that was refused.
     pub fn run(&self) -> anyhow::Result<()> {
         let envelope = envelope_file::read(&self.envelope)?;
+        inputs::declare_launch_secrets()?;
         let var = |name| std::env::var(name).unwrap_or_default();
         let result = match var("RESULT_FILENAME") {
             unset if unset.is_empty() => names::result(&envelope.row, &var("RUNNER_NAME")),
@@ -112,9 +115,9 @@ impl Upload {
             }));
         }
         println!(
-            "{}: {} files, {} bytes",
+            "{}: {}, {} bytes",
             gathered.name,
-            gathered.files.len(),
+            plural::count(gathered.files.len(), "file"),
             gathered.bytes
         );
         for file in &gathered.files {

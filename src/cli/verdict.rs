@@ -16,10 +16,10 @@ use crate::runner;
 use crate::step::results::file;
 
 const AFTER_HELP: &str = "\
-The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for every other. It is the one check to
+The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for every other. It is the one check to \
 require of a pull request: GitHub counts a skipped job as passed, the verdict does not.
 
-The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it:
+The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it: \
 keep what `sweepctl collect ... --plan F --ledger FILE` writes in that folder.
 
 The plan is read only if the jobs `decide` and `setup` say that there is one.";

@@ -1,4 +1,4 @@
-//! `sweepctl workflow`: what is asked about workflow files.
+//! `sweepctl workflow`: what is checked of workflow files.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,9 +16,9 @@ use crate::workflow::check;
 /// `sweepctl workflow`
 #[derive(Debug, Subcommand)]
 pub enum Workflow {
-    /// Find what GitHub only says when a workflow runs
+    /// Find what GitHub reports only when a workflow runs
     Check(Check),
-    /// Say which jobs would run for an event and a plan, and why the others would not
+    /// Show which jobs would run for an event and a plan, and why the others would not
     Simulate(Box<Simulate>),
 }
 
@@ -35,15 +35,17 @@ Of a folder, files that `unmanaged` in configs/workflows.yaml names are read for
 check it.
 
 Examples:
-  sweepctl workflow check                                    .github/workflows and .github/actions
-  sweepctl workflow check .github/workflows/run-sweep.yml    findings of one file; its callees are looked at too";
+  sweepctl workflow check
+      .github/workflows and .github/actions
+  sweepctl workflow check .github/workflows/run-sweep.yml
+      findings of one file; its callees are read too";
 
 /// `sweepctl workflow check`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
 pub struct Check {
     /// Files, and folders that hold a `.github` or workflow files [default: this folder]
-    #[arg(value_name = "PATH", default_value = ".")]
+    #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]

@@ -128,13 +128,13 @@ impl Kind {
     #[must_use]
     pub fn counts(self) -> &'static str {
         match self {
-            Self::Master => "configs",
-            Self::Runners | Self::Labels => "labels",
-            Self::Changelog => "entries",
-            Self::EvalPolicy => "policies",
-            Self::Thresholds => "thresholds",
+            Self::Master => "config",
+            Self::Runners | Self::Labels => "label",
+            Self::Changelog => "entry",
+            Self::EvalPolicy => "policy",
+            Self::Thresholds => "threshold",
             Self::CiPriority => "file",
-            Self::Workflows => "workflows",
+            Self::Workflows => "workflow",
         }
     }
 }

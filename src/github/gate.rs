@@ -7,6 +7,7 @@ use super::text::listed;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::bucket::Bucket;
 use crate::plan_files::Index;
+use crate::plural;
 
 /// What a gate stands before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -205,7 +206,9 @@ fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
             Collection::Rows(0) => against.push(format!("`{job}` found nothing")),
             Collection::Rows(rows) => all += rows,
             Collection::None if planned > 0 => {
-                against.push(format!("{planned} {what} jobs were planned and `{job}` did not run"));
+                let were = if planned == 1 { "was" } else { "were" };
+                let jobs = plural::count(planned, &format!("{what} job"));
+                against.push(format!("{jobs} {were} planned and `{job}` did not run"));
             }
             Collection::None => {}
         }
@@ -215,7 +218,7 @@ fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     }
     Ok(match all {
         0 => Answer::no("Nothing is published: nothing was collected."),
-        rows => Answer::yes(format!("{rows} collected rows can be published.")),
+        rows => Answer::yes(format!("{} can be published.", plural::count(rows, "collected row"))),
     })
 }
 

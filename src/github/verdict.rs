@@ -13,6 +13,7 @@ use crate::ledger::State;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
 use crate::plan_files::Index;
+use crate::plural;
 
 /// A plan, as far as a run made one.
 #[derive(Debug, Clone)]
@@ -248,7 +249,7 @@ impl Group<'_> {
     /// What is wrong with it, first with the whole, then with each job.
     fn problems(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Vec<Problem> {
         let job = code(&self.job);
-        let jobs = jobs(self.planned);
+        let jobs = plural::count(self.planned, "job");
         let say = |message: String, hint: &str| vec![Problem::file("", message).hint(hint)];
         let Some(need) = need else {
             return match self.planned {
@@ -333,19 +334,15 @@ impl Group<'_> {
     }
 }
 
-fn jobs(count: usize) -> String {
-    if count == 1 {
-        "1 job".to_owned()
-    } else {
-        format!("{count} jobs")
-    }
-}
-
 fn stopped_by_canary(stopped: &[&Group<'_>]) -> Option<Problem> {
     let names: Vec<&String> = stopped.iter().map(|group| &group.job).collect();
     let planned = stopped.iter().map(|group| group.planned).sum();
     (!names.is_empty()).then(|| {
-        let message = format!("{} never ran, stopped by the canary: {}", jobs(planned), listed(&names));
+        let message = format!(
+            "{} never ran, stopped by the canary: {}",
+            plural::count(planned, "job"),
+            listed(&names)
+        );
         Problem::file("", message).hint("mend what the canary shows, then sweep again")
     })
 }

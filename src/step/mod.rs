@@ -7,6 +7,7 @@ pub mod environment;
 pub mod eval;
 pub mod launch;
 pub mod local_run;
+pub mod logs;
 pub mod markdown;
 pub mod power;
 pub mod replay;

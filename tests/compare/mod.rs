@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fixture::{run, sweepctl, write};
+use crate::support::terminal;
 
 /// A folder with `before/` and `after/`.
 struct Sides(TempDir);
@@ -95,6 +96,24 @@ fn the_largest_regression_stands_first() {
         (&printed["only_baseline"], &printed["only_current"]),
         (&json!([]), &json!([]))
     );
+}
+
+#[test]
+fn the_table_fits_80_and_120_columns() {
+    let sides = Sides::new();
+    let latency = |ttft: f64| json!({"median_ttft": ttft, "p99_ttft": ttft * 4.0, "median_intvty": 50.0 / ttft});
+    let side = |ttft: f64| {
+        json!([
+            with(row(4, 100.0 / ttft), &latency(ttft)),
+            with(row(128, 1234.5), &latency(1.0))
+        ])
+    };
+    sides.throughput("before", &side(1.0));
+    sides.throughput("after", &side(2.5));
+    sides.scores("before", &json!([score(4, 0.9, 0.01)]));
+    sides.scores("after", &json!([score(4, 0.8, 0.01)]));
+    let mut command = crate::support::sweepctl(sides.path());
+    terminal::held("screen_compare", command.args(["compare", "before", "after"]));
 }
 
 #[test]

@@ -1,8 +1,7 @@
 //! The evaluator against GitHub's own engine: the same expressions in the same contexts give the same values.
 
 use std::collections::BTreeSet;
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::Arc;
 
 use proptest::prelude::*;
@@ -16,7 +15,7 @@ use sweepctl::workflow::simulate::value::Value;
 use sweepctl::workflow::tree::{File, FileKind, get};
 
 use super::rendered;
-use crate::support::{assert_none, stderr};
+use crate::support::{assert_none, fed, stderr};
 use crate::workflows::tool;
 
 /// The contexts of GitHub, and `jobs` of called workflows.
@@ -63,18 +62,9 @@ fn ours(expression: &str, scope: &Scope) -> Json {
 
 /// Asks GitHub's engine, in one process.
 fn theirs(scopes: &[Json], cases: &[(String, usize)]) -> Vec<Json> {
-    let mut node = Command::new("node")
-        .arg(tool("workflows-node/evaluate.cjs"))
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("node runs: run `tests/tools`");
     let asked = json!({ "scopes": scopes, "cases": cases }).to_string();
-    let mut stdin = node.stdin.take().expect("a pipe");
-    let writer = std::thread::spawn(move || stdin.write_all(asked.as_bytes()));
-    let output = node.wait_with_output().expect("node ends");
-    writer.join().expect("a writer").expect("node reads everything");
+    // Node.js is there once `tests/tools` ran.
+    let output = fed(Command::new("node").arg(tool("workflows-node/evaluate.cjs")), &asked);
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }

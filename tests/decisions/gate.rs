@@ -1,13 +1,10 @@
 //! `sweepctl gate`: answers for every way in which the jobs before it can end.
 
-use std::io::Write;
-use std::process::Stdio;
-
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::read_outputs;
-use crate::support::{json as run_json, stderr, stdout, sweepctl, write};
+use crate::support::{fed, json as run_json, stderr, stdout, sweepctl, write};
 
 /// The jobs of the twelve buckets.
 pub const THROUGHPUT: [&str; 8] = [
@@ -325,21 +322,12 @@ fn needs_come_through_standard_input_and_answers_go_to_outputs() {
     let plan = Plan::new(&[]);
     let at = plan.folder.path();
     let outputs = at.join("gate-outputs");
-    let mut child = sweepctl(at)
+    let mut command = sweepctl(at);
+    command
         .args(["gate", "--for", "collect-evals", "--needs", "-", "--github-output"])
-        .env("GITHUB_OUTPUT", &outputs)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
+        .env("GITHUB_OUTPUT", &outputs);
     let text = serde_json::to_string_pretty(&needs(&plan, &[("sweep-evals", "failure")])).expect("JSON");
-    child
-        .stdin
-        .take()
-        .expect("a pipe")
-        .write_all(text.as_bytes())
-        .expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
+    let output = fed(&mut command, &text);
     assert!(output.status.success());
     assert_eq!(
         read_outputs(&outputs),

@@ -104,8 +104,8 @@ fn answers() -> HashMap<String, String> {
         })
         .map(|line| {
             (
-                line["question"].as_str().unwrap().into(),
-                line["answer"].as_str().unwrap().into(),
+                line["question"].as_str().expect("text").into(),
+                line["answer"].as_str().expect("text").into(),
             )
         })
         .collect()

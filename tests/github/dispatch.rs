@@ -217,7 +217,7 @@ fn a_generator_command_is_tried_here_first() {
     let command = "test-config --config-keys 'smoke-*'";
     let output = ask(&["--generate", command, "--ref", "topic", "--evals-only", "--dry-run"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("gives 1 jobs"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("gives 1 job on"), "{}", stderr(&output));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(
         said["request"],

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::server::{GitHub, Reply, comment, keeps_the_token, run, sha};
 use crate::fixture::envelope;
-use crate::support::{stderr, stdout, write};
+use crate::support::{stderr, stdout, terminal, write};
 
 const COMMENTS: &str = "GET /repos/acme/bench/issues/12/comments";
 const ADD: &str = "POST /repos/acme/bench/issues/12/comments";
@@ -231,6 +231,12 @@ fn queues_and_gpu_hours_are_counted_by_label() {
     ] {
         assert!(summary.contains(line), "{line}: {summary}");
     }
+    let mut command = github.command(folder.path());
+    command
+        .env("NO_COLOR", "1")
+        .env("GITHUB_RUN_ID", "77")
+        .env("GITHUB_RUN_ATTEMPT", "2");
+    terminal::held("screen_stats", command.args(["stats", "--plan", "plan"]));
     let kept = std::fs::read(folder.path().join("run_stats.json")).expect("the file");
     let kept: Value = serde_json::from_slice(&kept).expect("JSON");
     assert_eq!(kept.as_array().map(Vec::len), Some(102));

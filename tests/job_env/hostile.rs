@@ -1,8 +1,6 @@
 //! Values that would like to be more than values.
 
-use std::io::Write;
 use std::path::Path;
-use std::process::Stdio;
 
 use serde_json::{Value, json};
 use sweepctl::step::environment::{self, Environment, MAX_VARIABLE, Place};
@@ -241,20 +239,9 @@ fn a_container_gets_every_variable_from_the_file_or_by_name() {
 #[test]
 fn an_envelope_comes_by_standard_input_too() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut child = support::sweepctl(folder.path())
-        .args(["job", "env", "--envelope", "-", "--runner-name", "x_0"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .expect("the binary runs");
-    let text = envelope(single_fixed()).to_string();
-    child
-        .stdin
-        .take()
-        .expect("a pipe")
-        .write_all(text.as_bytes())
-        .expect("it reads");
-    let output = child.wait_with_output().expect("it ends");
+    let mut command = support::sweepctl(folder.path());
+    command.args(["job", "env", "--envelope", "-", "--runner-name", "x_0"]);
+    let output = support::fed(&mut command, &envelope(single_fixed()).to_string());
     let found: Variables = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(found["RUNNER_NAME"], "x_0");
 }

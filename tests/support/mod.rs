@@ -1,9 +1,11 @@
 //! What the tests share: running the binary, making repositories, comparing JSON.
 
 pub mod fleet;
+pub mod terminal;
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use serde_json::Value;
@@ -13,11 +15,19 @@ pub fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// The binary, in a folder, with nothing of GitHub Actions in its environment.
+/// The binary, in a folder, with nothing of GitHub Actions or of a job in its environment.
 pub fn sweepctl(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweepctl"));
     command.current_dir(folder).env("NO_COLOR", "1");
-    for name in ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY"] {
+    let github = ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY"];
+    for name in github.into_iter().chain([
+        "MODEL_PREFIX",
+        "EVAL_LIMIT",
+        "RESULT_FILENAME",
+        "RANDOM_RANGE_RATIO",
+        "REQUIRE_POWER",
+        "COLUMNS",
+    ]) {
         command.env_remove(name);
     }
     command
@@ -33,6 +43,21 @@ pub fn json<S: AsRef<std::ffi::OsStr>>(folder: &Path, args: impl IntoIterator<It
     let output = run(folder, args);
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("the output is JSON")
+}
+
+/// Runs a command with a text as its standard input.
+pub fn fed(command: &mut Command, text: &str) -> Output {
+    let pipes = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = pipes.spawn().expect("it starts");
+    let (mut stdin, text) = (child.stdin.take().expect("a pipe"), text.to_owned());
+    // Beside the reading: neither pipe holds everything.
+    let writer = std::thread::spawn(move || stdin.write_all(text.as_bytes()));
+    let output = child.wait_with_output().expect("it ends");
+    writer.join().expect("a writer").expect("it reads everything");
+    output
 }
 
 /// What the command said.

@@ -5,6 +5,7 @@ use super::evals::Evals;
 use super::throughput::{Aggregate, Throughput};
 use crate::config::problem::Problem;
 use crate::ledger::{Job, State};
+use crate::plural;
 use crate::step::markdown;
 
 /// The columns of single-node eval rows.
@@ -101,7 +102,11 @@ fn eval_row(row: &EvalRow) -> Vec<String> {
 /// The summary of eval results.
 #[must_use]
 pub fn evals(evals: &Evals) -> String {
-    let mut text = format!("### Eval results: {} rows of {} sets\n\n", evals.rows.len(), evals.sets);
+    let mut text = format!(
+        "### Eval results: {} of {}\n\n",
+        plural::count(evals.rows.len(), "row"),
+        plural::count(evals.sets, "set")
+    );
     notes(&mut text, &evals.problems, &evals.jobs, &evals.unplanned);
     table(&mut text, "Single node", &SINGLE, &eval_rows(&evals.rows, false));
     table(&mut text, "Multi node", &MULTI, &eval_rows(&evals.rows, true));
@@ -117,7 +122,10 @@ pub fn throughput_rows(aggregates: &[Aggregate]) -> Vec<Vec<String>> {
 /// The summary of throughput results.
 #[must_use]
 pub fn throughput(results: &Throughput) -> String {
-    let mut text = format!("### Throughput results: {} rows\n\n", results.aggregates.len());
+    let mut text = format!(
+        "### Throughput results: {}\n\n",
+        plural::count(results.aggregates.len(), "row")
+    );
     notes(&mut text, &results.problems, &results.jobs, &results.unplanned);
     table(&mut text, "Results", &THROUGHPUT, &throughput_rows(&results.aggregates));
     text

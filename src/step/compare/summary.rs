@@ -5,6 +5,7 @@ use std::fmt;
 use indexmap::IndexSet;
 
 use super::{Comparison, Measured, Metric, Performance, Score};
+use crate::plural;
 use crate::step::markdown;
 
 /// Rows of a table of a step summary; what changed most stands first.
@@ -141,9 +142,9 @@ pub fn markdown(comparison: &Comparison, over: &[String]) -> String {
 #[must_use]
 pub fn counted(comparison: &Comparison) -> String {
     format!(
-        "{} points and {} scores on both sides, {} only before, {} only now, {} not compared",
-        comparison.points.len(),
-        comparison.scores.len(),
+        "{} and {} on both sides, {} only before, {} only now, {} not compared",
+        plural::count(comparison.points.len(), "point"),
+        plural::count(comparison.scores.len(), "score"),
         comparison.only_baseline.len(),
         comparison.only_current.len(),
         comparison.problems.len()

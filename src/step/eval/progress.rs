@@ -1,11 +1,13 @@
 //! What a person sees of a running eval: a bar on a terminal, plain lines in a log.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::PointReport;
+
+use crate::plural;
 
 /// How often a bar's clock moves on.
 const TICK: Duration = Duration::from_millis(250);
@@ -37,8 +39,8 @@ impl Progress {
     /// Shows a line of output.
     pub fn line(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| show(line)),
+            None => show(line),
         }
     }
 
@@ -72,9 +74,11 @@ impl Progress {
         let end = if point.completed { "completed" } else { "failed" };
         let (concurrency, files) = (point.concurrency, point.files.len());
         self.line(&format!(
-            "eval: {} of {count} points done, concurrency {concurrency} {end} in {:.0} s, {files} files staged",
+            "eval: {} of {} done, concurrency {concurrency} {end} in {:.0} s, {} staged",
             index + 1,
-            point.seconds
+            plural::count(count, "point"),
+            point.seconds,
+            plural::count(files, "file")
         ));
         if let Some(bar) = &self.bar {
             bar.inc(1);
@@ -87,6 +91,11 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Shows a line; a terminal that was closed ends no eval.
+fn show(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 impl Default for Progress {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::config::problem::Problem;
+use crate::plural;
 use crate::step::markdown;
 
 /// What was found.
@@ -97,8 +98,7 @@ impl Report {
     pub fn markdown(&self) -> String {
         let verdict = match self.problems.len() {
             0 => "passed".to_owned(),
-            1 => "1 problem".to_owned(),
-            n => format!("{n} problems"),
+            problems => plural::count(problems, "problem"),
         };
         let mut text = format!("### Eval scores: {verdict}\n\n");
         if !self.problems.is_empty() {
