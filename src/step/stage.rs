@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::config::problem::Problem;
+use crate::config::types::NodeKind;
 use crate::files;
 pub use crate::files::{copy_into, escaped as shown, move_into, open_own as open, suffixed, write_into};
 use crate::matrix::names::{ArtifactKind, is_illegal};
@@ -50,6 +51,8 @@ pub const AGENTIC_LEFT_OUT: [&str; 2] = ["inputs.json", "profile_export_raw.json
 pub const RESULTS_FOLDER: &str = "results";
 /// The folder that launchers of many nodes bring raw results to, in the workspace.
 pub const LOGS_AGENTIC_FOLDER: &str = "LOGS/agentic";
+/// What was sampled of one node's GPUs while a benchmark ran, in the workspace or in [`RESULTS_FOLDER`].
+pub const GPU_SAMPLES: &str = "gpu_metrics.csv";
 /// A server's settings, in [`RESULTS_FOLDER`].
 pub const SERVER_CONFIG: &str = "*_config.json";
 /// The folder of agentic raw results, in the workspace.
@@ -57,6 +60,16 @@ pub const AGENTIC_FOLDER: &str = "agentic_results";
 
 /// How deep results may lie.
 const MAX_DEPTH: usize = 16;
+
+/// The folders that raw results of replays lie in, from the workspace: first our own, then those that scripts on one node
+/// and launchers of many write to.
+#[must_use]
+pub fn replay_folders(nodes: NodeKind) -> [&'static str; 2] {
+    match nodes {
+        NodeKind::Single => [AGENTIC_FOLDER, RESULTS_FOLDER],
+        NodeKind::Multi => [AGENTIC_FOLDER, LOGS_AGENTIC_FOLDER],
+    }
+}
 
 /// The names of a kind's files; `result` is the job's RESULT_FILENAME. Agentic raw results are a whole folder.
 #[must_use]

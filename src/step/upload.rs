@@ -4,7 +4,7 @@ use std::path::{Component, Path, PathBuf};
 
 use super::eval::meta_env::{self, MetaEnv};
 use super::logs;
-use super::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, Found, LOGS_AGENTIC_FOLDER, RESULTS_FOLDER, SERVER_CONFIG};
+use super::stage::{self, AGENTIC_LEFT_OUT, Found, RESULTS_FOLDER, SERVER_CONFIG};
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::NodeKind;
 use crate::matrix::envelope::Envelope;
@@ -177,13 +177,7 @@ fn sets(request: &Request, nodes: NodeKind) -> Result<Vec<Set>, Problems> {
 fn usual(request: &Request, nodes: NodeKind) -> Vec<PathBuf> {
     let own = request.workspace.clone();
     match request.kind {
-        ArtifactKind::Agentic => {
-            let of_scripts = match nodes {
-                NodeKind::Single => RESULTS_FOLDER,
-                NodeKind::Multi => LOGS_AGENTIC_FOLDER,
-            };
-            vec![own.join(AGENTIC_FOLDER), own.join(of_scripts)]
-        }
+        ArtifactKind::Agentic => stage::replay_folders(nodes).map(|folder| own.join(folder)).to_vec(),
         ArtifactKind::ServerLogs | ArtifactKind::GpuMetrics if nodes == NodeKind::Single => {
             let results = own.join(RESULTS_FOLDER);
             vec![own, results]

@@ -11,6 +11,8 @@ mod gate;
 mod identity;
 pub mod left;
 mod picked;
+pub mod places;
+mod plots;
 mod pool;
 pub mod published;
 mod records;
@@ -35,6 +37,23 @@ use self::server::{Engine, ServerMetrics};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::row::{Offload, Row, Scenario};
 use crate::step::results::file::shown;
+
+/// A replay that was read.
+#[derive(Debug)]
+pub struct Replay {
+    /// What is published of it.
+    pub aggregate: Aggregate,
+    requests: Requests,
+}
+
+impl Replay {
+    /// Pictures of how latencies and lengths are distributed, as SVG: the end of a file's name, and its text. `title`
+    /// says whose they are.
+    #[must_use]
+    pub fn plots(&self, title: &str) -> Vec<(&'static str, String)> {
+        plots::draw(&self.requests, title)
+    }
+}
 
 /// The aggregate of a replay, as it is published.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,7 +87,7 @@ impl Aggregate {
 /// # Errors
 /// A row that replays nothing, or not at that concurrency; files that are missing or cannot be read; counts that are
 /// none; too many failed requests. Server metrics are never a reason.
-pub fn process(folder: &Path, row: &Row, conc: u64, expected: &Expected) -> Result<Aggregate, Problems> {
+pub fn process(folder: &Path, row: &Row, conc: u64, expected: &Expected) -> Result<Replay, Problems> {
     let Scenario::Agentic(offload) = &row.topology.scenario else {
         let problem = Problem::file("", "the job has fixed lengths, it replays nothing");
         return Err(problem.hint("leave --replay out").into());
@@ -82,7 +101,27 @@ pub fn process(folder: &Path, row: &Row, conc: u64, expected: &Expected) -> Resu
         }
     })?;
     summary.passes()?;
-    Ok(aggregate(&files, row, offload, conc, &summary, accounting, &requests))
+    Ok(Replay {
+        aggregate: aggregate(&files, row, offload, conc, &summary, accounting, &requests),
+        requests,
+    })
+}
+
+/// Whether the replay in a folder counts, by its summary alone; `is_own` says of a file whether the job wrote it.
+///
+/// # Errors
+/// Files that are missing, cannot be read or are another job's, counts that are none, and too many failed requests.
+pub fn check(folder: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), Problems> {
+    let files = files::find(folder)?;
+    for file in [&files.records, &files.summary] {
+        if !is_own(file) {
+            let message = format!("{} is older than the job", shown(file));
+            return Err(Problem::file(&shown(file), message)
+                .hint("the replay wrote nothing: see its log")
+                .into());
+        }
+    }
+    Summary::read(&files.summary)?.passes()
 }
 
 fn aggregate(

@@ -148,6 +148,25 @@ impl Requests {
         (sum(&self.input), sum(&self.output))
     }
 
+    /// What is drawn of latencies, in seconds: name and values.
+    pub fn latencies(&self) -> [(&'static str, &[f64]); 4] {
+        [
+            ("Time to first token", &self.ttft),
+            ("Latency of a request", &self.e2el),
+            ("Time between tokens", &self.itl),
+            ("Time between tokens, full response", &self.full_response_itl),
+        ]
+    }
+
+    /// What is drawn of lengths, in tokens: name and values.
+    pub fn lengths(&self) -> [(&'static str, &[f64]); 3] {
+        [
+            ("Input", &self.input),
+            ("Output", &self.output),
+            ("Output, expected", &self.expected),
+        ]
+    }
+
     /// What is published of them, for so many GPUs.
     pub fn metrics(&self, gpus: u64, theoretical_cache_hit_rate: Option<f64>) -> RequestMetrics {
         let itl = Statistics::of(&self.itl);
