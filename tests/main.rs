@@ -11,6 +11,7 @@ mod decisions;
 mod docs;
 mod emission;
 mod eval;
+mod findings;
 mod fixture;
 mod fleet;
 mod github;

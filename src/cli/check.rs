@@ -6,15 +6,21 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
+use super::format::{self, Format, FormatArgs};
 use super::inputs::CONFIGS;
-use super::output;
+use super::{annotate, output};
+use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
+use crate::config::policy::{self, EvalPolicies};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
-use crate::config::{master, runners::Runners};
+use crate::config::thresholds::{self, Thresholds};
+use crate::config::{clusters, master, runners::Runners};
+use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
 use crate::plural;
 use crate::repo::CHANGELOG;
+use crate::step::eval::task;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
@@ -22,9 +28,8 @@ pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What one file holds.
@@ -67,9 +72,18 @@ impl Check {
         if problems.0.is_empty() {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
-        problems.into_result()?;
-        if output::wants_json(self.json) {
-            return output::json(&checked);
+        let review = reviewed(&sources);
+        problems.extend(Problems(review.errors));
+        let warnings: Vec<Problem> = review.warnings.into_iter().map(Problem::warning).collect();
+        if !problems.0.is_empty() {
+            problems.extend(Problems(warnings));
+            return Ok(problems.into_result()?);
+        }
+        annotate::warn(&warnings);
+        match self.format.chosen() {
+            Format::Json => return output::json(&checked),
+            Format::Sarif => return format::sarif("check", &warnings),
+            Format::Text => {}
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
@@ -85,7 +99,8 @@ impl Check {
                 let found = in_folder(path);
                 if found.is_empty() {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` holds no configs and no changelog"));
+                    let problem =
+                        findings::NOTHING_TO_CHECK.file(&place, format!("`{place}` holds no configs and no changelog"));
                     problems.push(problem.hint(format!("run from the repository's root, where `{CONFIGS}/` is")));
                 }
                 files.extend(found);
@@ -96,7 +111,8 @@ impl Check {
                 Some(kind) => files.push((kind, path.clone())),
                 None => {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
+                    let problem =
+                        findings::UNKNOWN_KIND.file(&place, format!("`{place}` has no name that says what it is"));
                     let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
                                  thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));
@@ -141,4 +157,70 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     };
     let runners = Runners::load(runners)?;
     Expansion::default().rows(master.values(), &runners).map(|_| ())
+}
+
+/// Whether the thresholds can work; of files that cannot be read nothing is said a second time.
+fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
+    let of = |wanted: Kind| {
+        sources
+            .iter()
+            .filter(move |(kind, _)| *kind == wanted)
+            .map(|(_, source)| source)
+    };
+    let mut review = Review::default();
+    for source in of(Kind::Thresholds) {
+        let Ok(thresholds) = Thresholds::load(source) else {
+            continue;
+        };
+        let mut known = Known::default();
+        let master: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
+        for config in master::load(&master).iter().flat_map(indexmap::IndexMap::values) {
+            known.prefixes.push(config.model_prefix.clone());
+        }
+        known.tasks = known_tasks(source, of(Kind::EvalPolicy), of(Kind::Runners));
+        let found = floors::review(&thresholds, &known);
+        review.errors.extend(found.errors);
+        review.warnings.extend(found.warnings);
+    }
+    review
+}
+
+/// The tasks that somebody evaluates: those of the task files beside the thresholds, the suites of the policies, the
+/// clusters' own, and those that the tool brings floors for.
+fn known_tasks<'s>(
+    thresholds: &Arc<Source>,
+    policies: impl Iterator<Item = &'s Arc<Source>>,
+    runners: impl Iterator<Item = &'s Arc<Source>>,
+) -> Vec<String> {
+    let beside = Path::new(&thresholds.name).parent().unwrap_or(Path::new(""));
+    let mut known = Known {
+        tasks: task::names(&beside.join("evals")),
+        ..Known::default()
+    };
+    let built_in = Source::new("<built-in>/thresholds.yaml".to_owned(), thresholds::BUILT_IN.to_owned());
+    if let Ok(built_in) = Thresholds::load(&Arc::new(built_in)) {
+        known.tasks_of(&built_in);
+    }
+    let brought = EvalPolicies::load(&policy::built_in_source()).ok();
+    for policies in policies
+        .filter_map(|source| EvalPolicies::load(source).ok())
+        .chain(brought)
+    {
+        known.tasks.extend(
+            policies
+                .policies
+                .values()
+                .flat_map(policy::EvalPolicy::suites)
+                .map(str::to_owned),
+        );
+    }
+    for runners in runners.filter_map(|source| Runners::load(source).ok()) {
+        let own = runners.clusters.values().filter_map(|cluster| match &cluster.backend {
+            clusters::Backend::Local(settings) => settings.eval_task.clone(),
+            _ => None,
+        });
+        known.tasks.extend(own);
+    }
+    known.tasks.retain(|task| !task.is_empty());
+    known.tasks
 }

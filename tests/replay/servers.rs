@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Job, agentic, good, summary};
+use super::{Job, agentic, doubles, good, summary};
 
 fn series(stats: &Value, labels: &Value) -> Value {
     json!({"stats": stats, "labels": labels, "endpoint_url": "http://a:1/metrics"})
@@ -40,7 +40,7 @@ fn server(framework: &str, metrics: &Value, logs: &[(&str, &str)]) -> Value {
     let aggregate = job.aggregate();
     let pool = &aggregate["server_metrics"]["kv_cache"]["gpu_total_tokens"];
     assert_eq!(&aggregate["kv_cache_pool_tokens"], pool);
-    aggregate["server_metrics"].clone()
+    doubles(&aggregate["server_metrics"])
 }
 
 fn vllm() -> Value {
@@ -60,7 +60,7 @@ fn vllm_says_hits_sources_and_offloads() {
     let found = server("vllm", &vllm(), &[("server.log", log)]);
     assert_eq!(
         (&found["adapter"], &found["metric_count"]),
-        (&json!("vllm"), &json!(10))
+        (&json!("vllm"), &json!(10.0))
     );
     let cache = &found["cache"];
     assert_eq!(
@@ -188,7 +188,7 @@ fn metrics_that_cannot_be_read_or_are_nobodys_are_warnings() {
     let none = server("trt", &json!({}), &[]);
     assert_eq!(
         (&none["present"], &none["adapter"], &none["metric_count"]),
-        (&json!(false), &json!("none"), &json!(0))
+        (&json!(false), &json!("none"), &json!(0.0))
     );
     assert_eq!(none["sources"], json!([]));
     for (export, part) in [
