@@ -151,7 +151,10 @@ fn doubles(value: &Value) -> Value {
     match value {
         Value::Number(number) => json!(number.as_f64()),
         Value::Array(items) => items.iter().map(doubles).collect(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), doubles(value))).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (name.clone(), doubles(value)))
+            .collect(),
         other => other.clone(),
     }
 }

@@ -143,7 +143,8 @@ fn sglang_says_where_cached_tokens_lay() {
             "dp_size=4\n[DP0 TP0 EP0] max_total_num_tokens=10\n[DP1 TP1 EP1] max_total_num_tokens=12",
             22.0,
         ),
-        ("max_total_num_tokens=10, dp_size=1, dp_size=3", 30.0),
+        ("max_total_num_tokens=10, dp_size=3, dp_size=1", 30.0),
+        ("max_total_num_tokens=10, dp_size=1, dp_size=3", 10.0),
         ("xmax_total_num_tokens=10\nmax_total_num_tokens=0\n", 128.0),
         ("max_total_num_tokens=10\0\nmax_total_num_tokens=5\n", 15.0),
     ] {
