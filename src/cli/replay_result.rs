@@ -27,7 +27,7 @@ const SHOWN: [(&str, &str); 5] = [
 /// Where an aggregate comes from.
 pub(super) enum Source {
     /// A file that a script left.
-    Left(PathBuf, Left),
+    Left(PathBuf, Box<Left>),
     /// The folder of a replay at a concurrency.
     Raw(PathBuf, u64),
 }
@@ -87,7 +87,7 @@ pub(super) fn of_job(row: &Row, stem: &Path) -> Result<Vec<Source>, Problems> {
         };
         match (left, places::of_point(workspace, row, *conc)) {
             (Err(problem), _) => problems.push(problem),
-            (Ok(Some(left)), _) => found.push(Source::Left(path, left)),
+            (Ok(Some(left)), _) => found.push(Source::Left(path, Box::new(left))),
             (Ok(None), Some(folder)) => found.push(Source::Raw(folder, *conc)),
             (Ok(None), None) => {
                 let name = file::shown(&path);
@@ -113,7 +113,7 @@ pub(super) fn among(files: &[PathBuf], row: &Row) -> Result<Vec<Source>, Problem
     }
     let mut found = Vec::new();
     for path in files.iter().filter(|path| path.symlink_metadata().is_ok()) {
-        found.extend(Left::read(path)?.map(|left| Source::Left(path.clone(), left)));
+        found.extend(Left::read(path)?.map(|left| Source::Left(path.clone(), Box::new(left))));
     }
     Ok(found)
 }

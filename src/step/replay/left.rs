@@ -45,6 +45,9 @@ struct Accounting {
     records_warmup_dropped: Cell,
 }
 
+/// The part of a text that is compared.
+type Part<'p> = &'p dyn Fn(&str) -> String;
+
 impl Left {
     /// Reads a file; `None` where it is no aggregate, which has `request_accounting`.
     ///
@@ -86,7 +89,7 @@ impl Left {
         }
         match self.counts() {
             Err(messages) => messages.into_iter().for_each(push),
-            Ok((good, failed)) if good == 0.0 => push(format!("no request completed, {failed} failed")),
+            Ok((0.0, failed)) => push(format!("no request completed, {failed} failed")),
             Ok((good, failed)) => too_many(failed, good + failed).into_iter().for_each(push),
         }
         problems.into_result()
@@ -108,7 +111,7 @@ impl Left {
         let last = |name: &str| name.rsplit('/').next().unwrap_or_default().to_owned();
         let whole = |name: &str| name.to_owned();
         let fingerprint = row.recipe_fingerprint.as_deref().unwrap_or_default();
-        let words: [(&str, &Cell, &str, &dyn Fn(&str) -> String); 4] = [
+        let words: [(&str, &Cell, &str, Part<'_>); 4] = [
             ("model", &found.model, &topology.model, &last),
             ("framework", &found.framework, &topology.framework, &whole),
             ("precision", &found.precision, &topology.precision, &whole),
