@@ -28,7 +28,8 @@ pub struct Upload {
     #[arg(long, value_name = "FILE")]
     envelope: PathBuf,
     /// A folder to gather from, in the workspace; several times for several [default: the workspace; for `eval` also
-    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
+    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results and results, in multi-node jobs
+    /// LOGS/agentic instead; on one node for logs and GPU metrics also its results]
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// The folder that the artifact's folder is made in, as a download lays it [default: RUNNER_TEMP/sweepctl-upload]

@@ -1,5 +1,8 @@
 //! Cleaning a workspace of what an earlier job left, so that nothing of it is uploaded for this one.
 
+mod replays;
+mod tracked;
+
 use std::path::{Path, PathBuf};
 
 use super::places::Places;
@@ -19,7 +22,8 @@ pub struct Cleaned {
 }
 
 /// Removes from a workspace every file that an upload would gather there, and the folders of raw results. Links are
-/// removed, never followed; everything else stays.
+/// removed, never followed; everything else stays. Of `results/` and `LOGS/agentic/`, which are not ours by their names,
+/// files that git tracks stay.
 #[must_use]
 pub fn clean(workspace: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
@@ -60,6 +64,7 @@ pub fn clean(workspace: &Path) -> Cleaned {
             }
         }
     }
+    replays::clean(workspace, &mut cleaned);
     cleaned.removed.sort();
     cleaned
 }

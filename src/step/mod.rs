@@ -11,6 +11,7 @@ pub mod logs;
 pub mod markdown;
 pub mod places;
 pub mod power;
+pub mod replay;
 pub mod results;
 pub mod serving;
 pub mod stage;

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use crate::config::types::NodeKind;
+
 /// The folder of an eval's results, in a workspace or where a Slurm job writes.
 pub const EVAL_FOLDER: &str = "eval_results";
 /// The folder of raw replays, in the workspace.
@@ -11,8 +13,6 @@ pub const AGENTIC_FOLDER: &str = "agentic_results";
 pub const SCRIPTS_FOLDER: &str = "results";
 /// The same of multi-node jobs.
 pub const SCRIPTS_MULTI_NODE: &str = "LOGS/agentic";
-/// The folder in a replay's results that its client writes.
-const REPLAY_FOLDER: &str = "aiperf_artifacts";
 /// What the names of folders of AMD's Slurm jobs start with; their numbers follow.
 const SLURM_JOB: &str = "slurm_job-";
 /// File systems that count whole seconds, or two, make a new file look older than it is.
@@ -76,25 +76,25 @@ impl Places {
 
     /// The folders that a replay's raw results may lie in.
     #[must_use]
-    pub fn replays(&self, multinode: bool) -> Vec<PathBuf> {
-        let scripts = if multinode { SCRIPTS_MULTI_NODE } else { SCRIPTS_FOLDER };
-        vec![self.workspace.join(AGENTIC_FOLDER), self.workspace.join(scripts)]
+    pub fn replays(&self, nodes: NodeKind) -> Vec<PathBuf> {
+        replay_folders(nodes).map(|folder| self.workspace.join(folder)).to_vec()
     }
 
-    /// The folders of the workspace that hold nothing but results of a job.
+    /// The folders of the workspace that hold nothing but results of a job. Those that scripts and launchers write to
+    /// have names that a repository may use itself.
     #[must_use]
-    pub fn folders_of_results(&self) -> Vec<PathBuf> {
-        let mut folders = [EVAL_FOLDER, AGENTIC_FOLDER, SCRIPTS_MULTI_NODE]
-            .map(|name| self.workspace.join(name))
-            .to_vec();
-        // A repository may have a folder of this name, and people keep things there: it is a replay's by its contents,
-        // and a link is no folder of anybody's.
-        let scripts = self.workspace.join(SCRIPTS_FOLDER);
-        let is_folder = scripts.symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
-        if is_folder && scripts.join(REPLAY_FOLDER).symlink_metadata().is_ok() {
-            folders.push(scripts);
-        }
-        folders
+    pub fn folders_of_results(&self) -> [PathBuf; 2] {
+        [EVAL_FOLDER, AGENTIC_FOLDER].map(|name| self.workspace.join(name))
+    }
+}
+
+/// The folders that raw results of replays lie in, from the workspace: first our own, then that of scripts on one node
+/// or of launchers of several.
+#[must_use]
+pub fn replay_folders(nodes: NodeKind) -> [&'static str; 2] {
+    match nodes {
+        NodeKind::Single => [AGENTIC_FOLDER, SCRIPTS_FOLDER],
+        NodeKind::Multi => [AGENTIC_FOLDER, SCRIPTS_MULTI_NODE],
     }
 }
 

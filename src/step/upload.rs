@@ -7,8 +7,9 @@ use super::eval::meta_env;
 use super::logs;
 use super::places::{self, Places};
 use super::results::meta::{self, MetaEnv, Owner};
-use super::stage::{self, AGENTIC_LEFT_OUT, Found};
+use super::stage::{self, AGENTIC_LEFT_OUT, Found, SERVER_CONFIG};
 use crate::config::problem::{Problem, Problems};
+use crate::config::types::NodeKind;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::{self, ArtifactKind, is_legal_artifact};
 use crate::secrets::Mask;
@@ -161,6 +162,10 @@ fn sets(request: &Request, envelope: &Envelope) -> Result<Vec<Set>, Problems> {
     let globs = stage::allowed(request.kind, &request.result);
     let deep = request.kind == ArtifactKind::Agentic;
     let set = |folder: PathBuf| {
+        let mut globs = globs.clone();
+        if request.kind == ArtifactKind::ServerLogs && folder.ends_with(places::SCRIPTS_FOLDER) {
+            globs.push(SERVER_CONFIG.to_owned());
+        }
         let mut found = stage::find(&folder, &globs, deep);
         if deep {
             let left_out = |file: &Path| {
@@ -180,12 +185,17 @@ fn sets(request: &Request, envelope: &Envelope) -> Result<Vec<Set>, Problems> {
     Ok(folders.into_iter().map(set).collect())
 }
 
-/// Where a kind's results lie.
+/// Where a kind's results lie; on one node scripts write logs and metrics beside their replays too.
 fn usual(request: &Request, envelope: &Envelope) -> Vec<PathBuf> {
+    let places = &request.places;
+    let nodes = envelope.row.node_kind();
     match request.kind {
-        ArtifactKind::Agentic => request.places.replays(envelope.row.topology.shape().multinode),
-        ArtifactKind::Eval => request.places.evals(request.launched),
-        _ => vec![request.places.workspace.clone()],
+        ArtifactKind::Agentic => places.replays(nodes),
+        ArtifactKind::Eval => places.evals(request.launched),
+        ArtifactKind::ServerLogs | ArtifactKind::GpuMetrics if nodes == NodeKind::Single => {
+            vec![places.workspace.clone(), places.workspace.join(places::SCRIPTS_FOLDER)]
+        }
+        _ => vec![places.workspace.clone()],
     }
 }
 
