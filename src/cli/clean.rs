@@ -11,7 +11,8 @@ use crate::step::stage::shown;
 /// Remove what an earlier job left in the workspace
 ///
 /// Runs before a job and after its uploads. It removes what an upload would gather: eval results, throughput
-/// results, server logs and GPU metrics at the workspace's top, and its folders of raw agentic and set-aside results.
+/// results, server logs and GPU metrics at the workspace's top, its folders of raw agentic and set-aside results, and
+/// .sweepctl, where a launch describes its job.
 /// Links are removed, never followed.
 #[derive(Debug, Args)]
 pub struct Clean {
@@ -29,7 +30,7 @@ impl Clean {
     /// # Errors
     /// Everything that could not be removed.
     pub fn run(&self) -> anyhow::Result<()> {
-        let cleaned = clean::clean(&self.workspace);
+        let cleaned = clean::clean_job(&self.workspace);
         for path in &cleaned.removed {
             eprintln!("removed {}", shown(path));
         }

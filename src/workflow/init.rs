@@ -10,6 +10,7 @@ use super::render::WORKFLOWS;
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
 use crate::config::{labels, policy, thresholds, workflows};
+use crate::step::results::file;
 
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -19,6 +20,8 @@ pub enum Outcome {
     Written,
     /// It was there, and stays as it is.
     Kept,
+    /// It was there, and is written anew.
+    Replaced,
 }
 
 impl Outcome {
@@ -28,6 +31,7 @@ impl Outcome {
         match self {
             Self::Written => "written",
             Self::Kept => "kept",
+            Self::Replaced => "replaced",
         }
     }
 }
@@ -103,6 +107,23 @@ pub fn write(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Out
         }
     }
     problems.into_result()?;
+    Ok(all)
+}
+
+/// Writes files, also over others.
+///
+/// # Errors
+/// As [`write`].
+pub fn replace(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Outcome)>, Problems> {
+    let mut all = write(root, files)?;
+    for ((path, outcome), (_, text)) in all.iter_mut().zip(files) {
+        let target = root.join(&*path);
+        if *outcome == Outcome::Kept && std::fs::read_to_string(&target).ok().as_ref() != Some(text) {
+            file::write_atomic(&target, text.as_bytes())
+                .map_err(|error| Problem::file(path, format!("`{path}` cannot be written: {error}")))?;
+            *outcome = Outcome::Replaced;
+        }
+    }
     Ok(all)
 }
 
