@@ -62,7 +62,7 @@ fn kept_masked_and_neutralised(bencher: Bencher) {
     let folder = tempfile::tempdir().expect("a folder");
     let watch = Watch {
         log: Some(folder.path().join("launch.log")),
-        secrets: vec!["hf_aSecretToken".to_owned(), "another-secret".to_owned()],
+        mask: sweepctl::secrets::Mask::new(&["hf_aSecretToken", "another-secret"]),
         neutralise: true,
         ..Watch::default()
     };

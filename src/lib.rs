@@ -5,6 +5,7 @@
 pub mod changelog;
 pub mod cli;
 pub mod config;
+pub mod files;
 pub mod github;
 pub mod ledger;
 pub mod matrix;
@@ -14,5 +15,7 @@ pub mod plural;
 pub mod process;
 pub mod repo;
 pub mod runner;
+pub mod secrets;
+pub mod statistics;
 pub mod step;
 pub mod workflow;

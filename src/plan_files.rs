@@ -10,6 +10,7 @@ use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
 use crate::config::problem::{Problem, Problems, nearest};
+use crate::files;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::{self, ArtifactKind};
@@ -107,7 +108,7 @@ pub fn write(
         bytes += utf16_bytes(&text);
         let folder = dir.join(shard.bucket.name());
         std::fs::create_dir_all(&folder).map_err(|error| unwritten(&folder, &error))?;
-        std::fs::write(&path, text).map_err(|error| unwritten(&path, &error))?;
+        files::write_atomic(&path, text.as_bytes()).map_err(|error| unwritten(&path, &error))?;
         let jobs = shard.jobs.len();
         of_bucket.jobs += jobs;
         of_bucket.shards.push(ShardIndex {
@@ -149,7 +150,7 @@ pub fn write_changelog(dir: &Path, metadata: &ChangelogMetadata) -> Result<(), P
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_string_pretty(value).map_err(|error| unwritten(path, &error))?;
-    std::fs::write(path, text + "\n").map_err(|error| unwritten(path, &error))
+    files::write_atomic(path, (text + "\n").as_bytes()).map_err(|error| unwritten(path, &error))
 }
 
 fn unwritten(path: &Path, error: &dyn std::error::Error) -> Problem {
@@ -331,7 +332,7 @@ fn unproved(path: &Path) -> Result<Vec<Envelope>, Problem> {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path, what: &str) -> Result<T, Problem> {
     let place = path.display().to_string();
-    let text = std::fs::read(path).map_err(|error| {
+    let text = files::read_named(path, files::MAX_BYTES).map_err(|error| {
         Problem::file(&place, format!("`{place}` cannot be read: {error}"))
             .hint("write a plan with `sweepctl plan --emit DIR`, or fetch the run's artifact")
     })?;

@@ -19,6 +19,8 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 
+use crate::secrets::{self, Mask};
+
 pub use lines::{harmless, read as read_lines};
 
 /// How long a group may take to end once it was asked to. A cancelled step is killed 10 s after its first signal, and
@@ -31,7 +33,10 @@ const DRAIN: Duration = Duration::from_secs(1);
 /// Texts of up to 64 KiB that wait between the child and its readers; a slow reader then slows the child.
 const QUEUE: usize = 16;
 
-/// Whether this process, or a part of its work, was told to end: by SIGINT or SIGTERM, by a deadline, or by its owner.
+/// The signals that end this process: a closed terminal sends SIGHUP.
+const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Signal::SIGQUIT];
+
+/// Whether this process, or a part of its work, was told to end: by one of [`ENDING`], by a deadline, or by its owner.
 #[derive(Debug, Clone, Default)]
 pub struct Cancellation {
     flag: Arc<AtomicUsize>,
@@ -40,13 +45,16 @@ pub struct Cancellation {
 }
 
 impl Cancellation {
-    /// Takes over SIGINT and SIGTERM for the rest of the process.
+    /// Takes over SIGINT, SIGTERM, SIGHUP and SIGQUIT for the rest of the process. What `nohup` set aside stays so.
     ///
     /// # Errors
     /// The system refuses a signal handler.
     pub fn install() -> io::Result<Self> {
         let flag = Arc::new(AtomicUsize::new(0));
-        for signal in [Signal::SIGINT, Signal::SIGTERM] {
+        for signal in ENDING {
+            if matches!(signal, Signal::SIGHUP | Signal::SIGQUIT) && is_ignored(signal) {
+                continue;
+            }
             let number = signal as i32;
             let value = usize::try_from(number).unwrap_or_default();
             signal_hook::flag::register_usize(number, Arc::clone(&flag), value)?;
@@ -113,6 +121,25 @@ impl Cancellation {
     }
 }
 
+/// Whether this process was started to ignore a signal.
+fn is_ignored(signal: Signal) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .unwrap_or_default();
+    mask & (1 << (signal as i32 - 1)) != 0
+}
+
+/// What a child is sent when this process gets a signal: to many a server SIGHUP says `read your settings again`, and
+/// SIGQUIT asks for a dump of its memory.
+fn passed_on(signal: Signal) -> Signal {
+    match signal {
+        Signal::SIGINT => Signal::SIGINT,
+        _ => Signal::SIGTERM,
+    }
+}
+
 /// How a child is watched.
 #[derive(Debug, Clone)]
 pub struct Watch {
@@ -120,8 +147,8 @@ pub struct Watch {
     pub deadline: Option<Duration>,
     /// Where its output is kept, masked; the file is started anew.
     pub log: Option<PathBuf>,
-    /// What no line may show.
-    pub secrets: Vec<String>,
+    /// What no line may show; the secrets of the environment unless given.
+    pub mask: Mask,
     /// How long its group may take to end.
     pub grace: Duration,
     /// Whether lines are kept from being workflow commands.
@@ -133,7 +160,7 @@ impl Default for Watch {
         Self {
             deadline: None,
             log: None,
-            secrets: Vec::new(),
+            mask: Mask::of_environment(),
             grace: GRACE,
             neutralise: crate::runner::on_actions(),
         }
@@ -194,7 +221,7 @@ impl std::fmt::Display for Outcome {
 
 /// Runs a command to its end, with every line of its standard output and error handed to `show`, in order.
 ///
-/// The child gets no standard input. Carriage returns end lines too, so that progress bars are seen.
+/// The child gets no standard input, and nothing of what [`secrets::withhold`] keeps from it. Carriage returns end lines too, so that progress bars are seen.
 ///
 /// # Errors
 /// The command cannot be started, or its log cannot be written.
@@ -206,6 +233,7 @@ pub fn run(
 ) -> io::Result<Outcome> {
     let mut log = watch.log.as_deref().map(create_log).transpose()?;
     let (reader, writer) = io::pipe()?;
+    secrets::withhold(&mut command);
     command
         .stdin(Stdio::null())
         .stdout(writer.try_clone()?)
@@ -219,8 +247,8 @@ pub fn run(
     // The command holds this process' ends of the pipe: without them the reader sees the end of the output.
     drop(command);
     let (sender, receiver) = sync_channel(QUEUE);
-    let secrets = watch.secrets.clone();
-    std::thread::spawn(move || lines::read(reader, &secrets, |text| sender.send(text).is_ok()));
+    let mask = watch.mask.clone();
+    std::thread::spawn(move || lines::read(reader, &mask, |text| sender.send(text).is_ok()));
 
     let mut failed = None;
     let mut take = |text: String| {
@@ -286,7 +314,7 @@ fn supervise(
         match stop {
             None => {
                 if let Some(signal) = cancel.signal() {
-                    let _ = killpg(group, signal);
+                    let _ = killpg(group, passed_on(signal));
                     stop = Some((Stop::Cancelled(signal), Instant::now()));
                 } else if watch.deadline.is_some_and(|deadline| started.elapsed() >= deadline) {
                     let _ = killpg(group, Signal::SIGTERM);

@@ -77,7 +77,7 @@ fn output_is_harmless_masked_and_kept() {
     let log = folder.path().join("child.log");
     let watch = Watch {
         log: Some(log.clone()),
-        secrets: vec!["hub-token-123".to_owned()],
+        mask: sweepctl::secrets::Mask::new(&["hub-token-123"]),
         neutralise: true,
         ..Watch::default()
     };

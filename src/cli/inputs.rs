@@ -11,7 +11,9 @@ use crate::config::policy::{self, EvalPolicies, EvalPolicy};
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::source::Source;
+use crate::config::workflows::Workflows;
 use crate::repo::{self, Repo, Revision};
+use crate::secrets;
 
 /// The folder of configs, from the repository's root.
 pub const CONFIGS: &str = "configs";
@@ -21,6 +23,8 @@ const MASTER_END: &str = "-master.yaml";
 const POLICY: &str = "configs/eval-policy.yaml";
 /// The repository's own labels file.
 const LABELS: &str = "configs/labels.yaml";
+/// The repository's own workflow settings.
+const WORKFLOWS: &str = "configs/workflows.yaml";
 
 /// Which eval policy is in force.
 #[derive(Debug, Clone, Args)]
@@ -83,6 +87,20 @@ impl LabelsArgs {
         };
         Labels::load(&Arc::new(source))
     }
+}
+
+/// Declares secret what `launch-secrets` of the repository's own workflow settings names. What shows or keeps the
+/// output of a job does this first.
+///
+/// # Errors
+/// Settings that cannot be read: it is not known what would have to be hidden.
+pub fn declare_launch_secrets() -> Result<(), Problems> {
+    let path = Path::new(WORKFLOWS);
+    if path.exists() {
+        let settings = Workflows::load(&Arc::new(Source::read(path)?))?;
+        secrets::declare(settings.launch_secrets);
+    }
+    Ok(())
 }
 
 /// Where the inputs of the matrix stand.

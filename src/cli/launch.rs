@@ -9,7 +9,7 @@ use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::inputs::PolicyArgs;
+use super::inputs::{self, PolicyArgs};
 use super::{annotate, envelope_file, job, output};
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
@@ -18,9 +18,10 @@ use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::runner::{self, RunnerFile};
 use crate::step::environment::Environment;
+use crate::step::launch::backend::Backend;
 use crate::step::launch::backend::{Intent, Prepared};
 use crate::step::launch::failure::EXIT_CODES;
-use crate::step::launch::{self, Chosen, Limits, leftovers, preflight};
+use crate::step::launch::{self, Limits, backends, leftovers, preflight};
 
 /// Launch a job on its runner, and check what it leaves
 ///
@@ -74,7 +75,7 @@ Exit codes:
   1   refused: the envelope, the runners file or the policy
   2   wrong usage
 {}
-  130 ended by SIGINT; 143 by SIGTERM
+  130 ended by SIGINT; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT
 
 Examples:
   sweepctl launch --envelope envelope.json --dry-run     what would run
@@ -113,6 +114,7 @@ impl Launch {
         let Some(envelope) = envelope.as_ref().filter(|_| !self.release) else {
             return self.release(envelope.as_ref());
         };
+        inputs::declare_launch_secrets()?;
         let runners = self.runners()?;
         let workspace = std::path::absolute(&self.workspace)?;
         let mut place = job::place(envelope, self.runner_name.as_deref())?;
@@ -122,8 +124,8 @@ impl Launch {
         let environment = Environment::new(envelope, &place)?;
         let task = launch::given_task(envelope, &runners, &place.runner_name);
         let tasks = launch::task_names(envelope, task.as_deref());
-        let chosen =
-            Chosen::new(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
+        let backend =
+            backends::of(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
         let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
         let prepared = Prepared {
             envelope,
@@ -133,7 +135,7 @@ impl Launch {
             state: &state,
         };
         if self.dry_run {
-            return self.print(&chosen, &prepared);
+            return self.print(&*backend, &prepared);
         }
         let limits = Limits {
             deadline: self.deadline_minutes.unwrap_or_else(|| launch::deadline(envelope)),
@@ -142,7 +144,7 @@ impl Launch {
         leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
         announce(&environment)?;
-        launch::launch(&chosen, &prepared, tasks, limits, &cancel, &mut show)?;
+        launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
         let result = environment.get("RESULT_FILENAME").unwrap_or_default();
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));
@@ -163,11 +165,11 @@ impl Launch {
             Problems::from(problem.hint("name --runner-name or --envelope, or set RUNNER_NAME"))
         })?;
         let state = leftovers::state_folder(&runner).map_err(Problems::from)?;
-        let chosen = self
+        let backend = self
             .runners()
-            .and_then(|runners| Chosen::new(&runners, &runner, &runner, None).map_err(Problems::from));
-        let released = match chosen {
-            Ok(chosen) => launch::release(chosen.backend(), &runner, &state)?,
+            .and_then(|runners| backends::of(&runners, &runner, &runner, None).map_err(Problems::from));
+        let released = match backend {
+            Ok(backend) => launch::release(&*backend, &runner, &state)?,
             // The checkout may be what failed: processes are found without it.
             Err(problems) => {
                 let released = leftovers::release(&state).map_err(Problems::from)?;
@@ -185,10 +187,10 @@ impl Launch {
         output::text(&text)
     }
 
-    fn print(&self, chosen: &Chosen, job: &Prepared<'_>) -> anyhow::Result<()> {
+    fn print(&self, backend: &dyn Backend, job: &Prepared<'_>) -> anyhow::Result<()> {
         let planned = Planned {
             runner: job.runner,
-            intent: chosen.backend().intend(job)?,
+            intent: backend.intend(job)?,
             environment: job.environment.iter().collect(),
         };
         if output::wants_json(self.json) {

@@ -8,7 +8,7 @@ use clap::Args;
 
 use super::envelope_file;
 use crate::config::problem::{Problem, Problems};
-use crate::step::results::file;
+use crate::files;
 
 /// The field of an aggregate that says the GPUs' power.
 const POWER: &str = "avg_power_w";
@@ -37,7 +37,7 @@ pub(super) fn aggregate(folder: &Path, out: &Path) -> anyhow::Result<()> {
         let problem = Problem::file("", format!("the replay in {} does not count", folder.display()));
         return Err(Problems::from(problem.hint("the lines above say why")).into());
     };
-    file::write_atomic(out, &std::fs::read(written.path())?)
+    files::write_atomic(out, &std::fs::read(written.path())?)
         .with_context(|| format!("{} cannot be written", out.display()))
 }
 

@@ -1,6 +1,6 @@
 //! `sweepctl run`: a plan's jobs on this machine, from the launch to the collected table.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -11,6 +11,7 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
+use super::inputs;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
@@ -77,6 +78,7 @@ impl Run {
     /// A plan that cannot be read or run here, and every job that is not done.
     pub fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
+        inputs::declare_launch_secrets()?;
         let local = LocalRun {
             out: std::path::absolute(&self.out)?,
             program: std::env::current_exe()?,
@@ -92,6 +94,7 @@ impl Run {
         let chosen = local_run::choose(envelopes, self.only.as_deref(), &runners)?;
         let _lock = local.claim(&chosen).map_err(Problems::from)?;
         let progress = Progress::new();
+        local.take_over(&chosen, &cancel, &|line| progress.line(line))?;
         let finished = local.run(&chosen, &cancel, &|line| progress.line(line));
         progress.finish();
         if let Some(signal) = cancel.signal() {
@@ -186,6 +189,11 @@ fn collect(local: &LocalRun, what: &str, quiet: bool) -> anyhow::Result<bool> {
     Ok(command.status()?.success())
 }
 
+/// Shows a line; a terminal that was closed ends no job.
+fn show(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
+}
+
 /// A line for each step, above a bar where standard error is a terminal.
 struct Progress(Option<ProgressBar>);
 
@@ -204,10 +212,10 @@ impl Progress {
     fn line(&self, line: &str) {
         match &self.0 {
             Some(bar) => {
-                bar.suspend(|| eprintln!("{line}"));
+                bar.suspend(|| show(line));
                 bar.set_message(line.to_owned());
             }
-            None => eprintln!("{line}"),
+            None => show(line),
         }
     }
 

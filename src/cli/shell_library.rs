@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 
 use super::output;
-use crate::step::results::file;
+use crate::files;
 
 /// The library.
 pub const TEXT: &str = include_str!("../shell_library/benchmark_lib.sh");
@@ -36,6 +36,6 @@ impl ShellLibrary {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be made", folder.display()))?;
         }
-        file::write_atomic(path, TEXT.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
+        files::write_atomic(path, TEXT.as_bytes()).with_context(|| format!("{} cannot be written", path.display()))
     }
 }

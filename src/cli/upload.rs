@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::envelope_file;
+use super::inputs;
 use super::output;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::names::{self, ArtifactKind};
@@ -53,6 +54,7 @@ impl Upload {
     /// Everything that was refused.
     pub fn run(&self) -> anyhow::Result<()> {
         let envelope = envelope_file::read(&self.envelope)?;
+        inputs::declare_launch_secrets()?;
         let var = |name| std::env::var(name).unwrap_or_default();
         let result = match var("RESULT_FILENAME") {
             unset if unset.is_empty() => names::result(&envelope.row, &var("RUNNER_NAME")),

@@ -72,6 +72,21 @@ impl Backend {
             Self::Srt(_) => "srt",
         }
     }
+
+    /// Whether its jobs run on the very host that starts them, without anything that a person's machine lacks.
+    #[must_use]
+    pub fn runs_anywhere(&self) -> bool {
+        matches!(self, Self::Local(_))
+    }
+
+    /// The eval task of rows that name no suite, where the cluster has one of its own.
+    #[must_use]
+    pub fn eval_task(&self) -> Option<&str> {
+        match self {
+            Self::Local(settings) => settings.eval_task.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 /// A launch script.

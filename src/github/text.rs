@@ -1,10 +1,10 @@
 //! JSON that GitHub or another command wrote, from a file or standard input.
 
-use std::io::Read;
 use std::path::Path;
 
 use crate::config::problem::{Problem, printable};
 use crate::config::source::{MAX_BYTES, Source};
+use crate::files;
 
 /// Reads a text of at most [`MAX_BYTES`]; `-` is standard input. JSON may hold control characters that configs may
 /// not, so [`Source::read`] is not asked.
@@ -19,18 +19,11 @@ pub fn read(path: &Path) -> Result<Source, Problem> {
         path.display().to_string()
     };
     let failed = |error: std::io::Error| Problem::file(&name, format!("`{name}` cannot be read: {error}"));
-    let mut bytes = Vec::new();
-    let read = match stdin {
-        true => std::io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes),
-        false => std::fs::File::open(path).and_then(|file| file.take(MAX_BYTES + 1).read_to_end(&mut bytes)),
+    let bytes = match stdin {
+        true => files::bounded(std::io::stdin().lock(), MAX_BYTES),
+        false => files::read_named(path, MAX_BYTES),
     };
-    read.map_err(failed)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(Problem::file(
-            &name,
-            format!("`{name}` is larger than {} MiB", MAX_BYTES >> 20),
-        ));
-    }
+    let bytes = bytes.map_err(failed)?;
     let text =
         String::from_utf8(bytes).map_err(|error| Problem::file(&name, format!("`{name}` is no UTF-8: {error}")))?;
     Ok(Source::new(name, text))

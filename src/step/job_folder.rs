@@ -14,6 +14,7 @@ use serde_json::Value;
 
 use crate::config::problem::Problem;
 use crate::matrix::envelope::Envelope;
+use crate::secrets::{Mask, is_secret};
 use crate::step::environment::Environment;
 
 /// The folder's name, in the checkout's root.
@@ -28,36 +29,18 @@ pub const BINARY: &str = "bin/sweepctl";
 pub const LIBRARY: &str = "benchmarks/benchmark_lib.sh";
 /// Paths of the host, which mean nothing where the checkout is mounted elsewhere.
 const OF_THE_HOST: [&str; 2] = ["INFMAX_WORKSPACE", "SWEEPCTL_ENVELOPE"];
-/// Ends of the names of variables that are secrets.
-const SECRET: [&str; 8] = [
-    "TOKEN",
-    "SECRET",
-    "PASSWORD",
-    "PASSWD",
-    "API_KEY",
-    "ACCESS_KEY",
-    "CREDENTIALS",
-    "PRIVATE_KEY",
-];
-/// Shorter values are no secrets.
-const MIN_SECRET: usize = 5;
-/// What stands in place of a secret.
-const MASK: &str = "***";
+/// What stands in place of a secret setting.
+const HIDDEN: &str = "***";
 /// The largest library that is looked into, in bytes.
 const MAX_LIBRARY: u64 = 1 << 20;
 
-/// Lays the folder anew. `secrets` are values that it must not hold.
+/// Lays the folder anew. `mask` hides the values that it must not hold.
 ///
 /// # Errors
 /// A checkout that cannot be written.
-pub fn lay(
-    workspace: &Path,
-    envelope: &Envelope,
-    environment: &Environment,
-    secrets: &[String],
-) -> Result<PathBuf, Problem> {
+pub fn lay(workspace: &Path, envelope: &Envelope, environment: &Environment, mask: &Mask) -> Result<PathBuf, Problem> {
     let folder = workspace.join(FOLDER);
-    write(&folder, envelope, environment, secrets).map_err(|error| {
+    write(&folder, envelope, environment, mask).map_err(|error| {
         let place = folder.display().to_string();
         Problem::file(&place, format!("the job's folder `{place}` cannot be written: {error}"))
             .hint("let the runner's user write to the checkout, and remove what another user left there")
@@ -65,16 +48,16 @@ pub fn lay(
     Ok(folder)
 }
 
-fn write(folder: &Path, envelope: &Envelope, environment: &Environment, secrets: &[String]) -> io::Result<()> {
+fn write(folder: &Path, envelope: &Envelope, environment: &Environment, mask: &Mask) -> io::Result<()> {
     remove(folder)?;
     let make = |path: &Path| DirBuilder::new().mode(0o755).create(path);
     make(folder)?;
     // A umask may take from the mode, and containers run as other users.
     open_up(folder, 0o755)?;
     put(&folder.join(".gitignore"), b"*\n")?;
-    let text = serde_json::to_string_pretty(&described(envelope, secrets)?)?;
+    let text = serde_json::to_string_pretty(&described(envelope, mask)?)?;
     put(&folder.join(ENVELOPE), format!("{text}\n").as_bytes())?;
-    put(&folder.join(VARIABLES), &variables(environment, secrets))?;
+    put(&folder.join(VARIABLES), &variables(environment, mask))?;
     make(&folder.join("bin"))?;
     open_up(&folder.join("bin"), 0o755)?;
     let binary = folder.join(BINARY);
@@ -121,48 +104,37 @@ fn open_up(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// The variables that may be known, each closed by a NUL.
-fn variables(environment: &Environment, secrets: &[String]) -> Vec<u8> {
+fn variables(environment: &Environment, mask: &Mask) -> Vec<u8> {
     let told = environment
         .iter()
-        .filter(|(name, value)| !OF_THE_HOST.contains(name) && !is_secret(name) && !holds_secret(value, secrets));
+        .filter(|(name, value)| !OF_THE_HOST.contains(name) && !is_secret(name) && hidden(value, mask) == *value);
     told.flat_map(|(name, value)| format!("{name}={value}\0").into_bytes())
         .collect()
 }
 
 /// The envelope without what its workers' settings hold of secrets.
-fn described(envelope: &Envelope, secrets: &[String]) -> io::Result<Value> {
+fn described(envelope: &Envelope, mask: &Mask) -> io::Result<Value> {
     let mut value = serde_json::to_value(envelope)?;
-    mask(&mut value, secrets);
+    hide(&mut value, mask);
     Ok(value)
 }
 
-fn mask(value: &mut Value, secrets: &[String]) {
+fn hide(value: &mut Value, mask: &Mask) {
     match value {
         Value::String(text) => {
             if let Some((name, _)) = text.split_once('=').filter(|(name, _)| is_secret(name)) {
-                *text = format!("{name}={MASK}");
+                *text = format!("{name}={HIDDEN}");
             }
-            for secret in secrets.iter().filter(|secret| secret.len() >= MIN_SECRET) {
-                if text.contains(secret.as_str()) {
-                    *text = text.replace(secret.as_str(), MASK);
-                }
-            }
+            *text = hidden(text, mask);
         }
-        Value::Array(all) => all.iter_mut().for_each(|value| mask(value, secrets)),
-        Value::Object(all) => all.values_mut().for_each(|value| mask(value, secrets)),
+        Value::Array(all) => all.iter_mut().for_each(|value| hide(value, mask)),
+        Value::Object(all) => all.values_mut().for_each(|value| hide(value, mask)),
         _ => {}
     }
 }
 
-fn is_secret(name: &str) -> bool {
-    let upper = name.to_ascii_uppercase();
-    SECRET.iter().any(|end| upper.ends_with(end))
-}
-
-fn holds_secret(value: &str, secrets: &[String]) -> bool {
-    secrets
-        .iter()
-        .any(|secret| secret.len() >= MIN_SECRET && value.contains(secret.as_str()))
+fn hidden(text: &str, mask: &Mask) -> String {
+    mask.text(text.as_bytes().to_vec())
 }
 
 #[cfg(test)]
@@ -170,25 +142,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets() {
-        for name in [
-            "HF_TOKEN",
-            "modal_token_secret",
-            "OPENAI_API_KEY",
-            "DB_PASSWORD",
-            "AWS_SECRET_ACCESS_KEY",
-        ] {
-            assert!(is_secret(name), "{name}");
-        }
-        for name in ["MAX_NUM_TOKENS", "PREFILL_MAX_NUM_TOKENS", "CONC", "TOKENIZER", "KEY"] {
-            assert!(!is_secret(name), "{name}");
-        }
-    }
-
-    #[test]
     fn secrets_in_texts_are_masked() {
         let mut value = serde_json::json!({"a": ["HF_TOKEN=x", "X=hf_12345", "PLAIN=1"], "b": {"c": "hf_12345"}});
-        mask(&mut value, &["hf_12345".to_owned(), "1".to_owned()]);
+        hide(&mut value, &Mask::new(&["hf_12345", "1"]));
         let expected = serde_json::json!({"a": ["HF_TOKEN=***", "X=***", "PLAIN=1"], "b": {"c": "***"}});
         assert_eq!(value, expected);
     }

@@ -9,6 +9,7 @@ pub mod job_folder;
 pub mod launch;
 pub mod library;
 pub mod local_run;
+pub mod logs;
 pub mod markdown;
 pub mod power;
 pub mod results;

@@ -3,10 +3,12 @@
 use std::path::{Component, Path, PathBuf};
 
 use super::eval::meta_env::{self, MetaEnv};
+use super::logs;
 use super::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, Found};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::{self, ArtifactKind, is_legal_artifact};
+use crate::secrets::Mask;
 
 /// The most files of one artifact: an upload of more takes longer than most jobs.
 pub const MAX_FILES: usize = 10_000;
@@ -59,7 +61,7 @@ struct Set {
     found: Found,
 }
 
-/// Gathers an artifact. Files are copied, for later steps read them where they lie; a file that is refused keeps the
+/// Gathers an artifact. Files are copied, for later steps read them where they lie, and logs without secrets; a file that is refused keeps the
 /// others from nothing, but a set of another job is refused whole.
 ///
 /// # Errors
@@ -96,10 +98,11 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
     }
     within_limits(&sets)?;
     make_folder(&gathered.path, &request.to)?;
+    let mask = Mask::of_environment();
     for set in sets {
         gathered.problems.extend(Problems(set.found.refused));
         for file in &set.found.files {
-            match copy(file, &set.folder, &gathered.path) {
+            match copy(file, &set.folder, &gathered.path, &mask) {
                 Ok(target) => {
                     gathered.bytes += target.metadata().map_or(0, |m| m.len());
                     gathered.files.push(target);
@@ -289,7 +292,7 @@ fn make_folder(path: &Path, parent: &Path) -> Result<(), Problem> {
 }
 
 /// Copies a file to where it lay in its folder, every part of the path under a name that uploads take.
-fn copy(file: &Path, folder: &Path, to: &Path) -> std::io::Result<PathBuf> {
+fn copy(file: &Path, folder: &Path, to: &Path, mask: &Mask) -> std::io::Result<PathBuf> {
     let relative = file.strip_prefix(folder).map_err(std::io::Error::other)?;
     let parts: Vec<String> = relative
         .components()
@@ -303,5 +306,5 @@ fn copy(file: &Path, folder: &Path, to: &Path) -> std::io::Result<PathBuf> {
     };
     let target = to.join(folders.iter().collect::<PathBuf>());
     std::fs::create_dir_all(&target)?;
-    stage::copy_into(file, &target, name)
+    logs::copy_into(file, &target, name, mask)
 }

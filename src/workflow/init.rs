@@ -10,7 +10,6 @@ use super::render::WORKFLOWS;
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
 use crate::config::{labels, policy, thresholds, workflows};
-use crate::step::results::file;
 
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -119,7 +118,7 @@ pub fn replace(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, O
     for ((path, outcome), (_, text)) in all.iter_mut().zip(files) {
         let target = root.join(&*path);
         if *outcome == Outcome::Kept && std::fs::read_to_string(&target).ok().as_ref() != Some(text) {
-            file::write_atomic(&target, text.as_bytes())
+            crate::files::write_atomic(&target, text.as_bytes())
                 .map_err(|error| Problem::file(path, format!("`{path}` cannot be written: {error}")))?;
             *outcome = Outcome::Replaced;
         }

@@ -6,4 +6,6 @@ mod hub;
 mod local;
 mod outputs;
 mod preflight;
+mod secrets;
+mod signals;
 pub mod support;

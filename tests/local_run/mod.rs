@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::eval::support::{envelope, names, read_json, root, write_json};
 use crate::eval::tools;
-use crate::launch::support::{Done, Host, cancel, run, start, wait_for_lines};
+use crate::launch::support::{Done, Host, assert_gone, cancel, lives, run, signal, start, wait_for_lines};
 
 /// A host whose server is the mock, with more options for it.
 fn host(options: &str) -> Host {
@@ -240,4 +240,24 @@ fn a_job_that_was_not_measured_says_why_and_is_tried_anew() {
     }
     let log = host.read("out/artifacts/server_logs_stub_128_64_eeeeeeeeeee1/server.log");
     assert_eq!(log, "no GPU\n");
+}
+
+#[test]
+fn a_run_that_was_killed_is_taken_over_by_the_next_one() {
+    let server = "echo $$ >> \"$HOST/pids\"; touch \"$INFMAX_WORKSPACE/live\"; exec sleep 300";
+    let host = Host::with_server(server, "true", "");
+    let plan = [throughput("000000000001", 1), throughput("000000000002", 2)];
+    let mut first = start(&mut command(&host, &plan, &["--jobs", "2"]));
+    let pids = wait_for_lines(&host.file("pids"), 2);
+    signal(first.id(), "-KILL");
+    first.wait().expect("an end");
+    assert!(pids.iter().all(|pid| lives(pid)), "a kill alone leaves them");
+    // The next one starts the jobs anew, one after the other, and nothing of both is left when the first begins.
+    let second = start(&mut command(&host, &plan, &[]));
+    let all = wait_for_lines(&host.file("pids"), 3);
+    assert!(pids.iter().all(|pid| !lives(pid)), "they are gone before a job starts");
+    let (_, done) = cancel(second);
+    assert_gone(&all);
+    assert!(done.stderr.contains("of an earlier run"), "{}", done.stderr);
+    assert!(!done.stderr.contains("another launch"), "{}", done.stderr);
 }

@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use sweepctl::config::clusters::{Slurm, Srt};
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::process::Cancellation;
+use sweepctl::secrets::Mask;
 use sweepctl::step::environment::{Environment, Place};
 use sweepctl::step::launch::backend::{Backend, Prepared};
 use sweepctl::step::launch::slurm::SlurmBackend;
@@ -90,7 +91,7 @@ impl Order {
             return Box::new(SrtBackend {
                 settings,
                 gpus_per_node: Some(4),
-                secrets: self.secrets.clone(),
+                mask: Mask::new(&self.secrets),
             });
         }
         let settings = Slurm {
@@ -103,7 +104,7 @@ impl Order {
         Box::new(SlurmBackend {
             settings,
             gpus_per_node: Some(64),
-            secrets: self.secrets.clone(),
+            mask: Mask::new(&self.secrets),
         })
     }
 

@@ -54,7 +54,7 @@ fn recipe(row: &Value) -> Result<Value, String> {
             workspace: None,
         },
         gpus_per_node: gpus_per_node(&runners, &envelope.row.topology.runner, runner),
-        secrets: Vec::new(),
+        mask: sweepctl::secrets::Mask::default(),
     };
     let intent = backend.intend(&job).map_err(|problems| problems.to_string())?;
     Ok(serde_json::from_str(&intent.files[0].1).expect("JSON"))

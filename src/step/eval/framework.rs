@@ -10,8 +10,19 @@ use crate::process::Cancellation;
 
 /// The framework of rows that name none.
 pub const DEFAULT: &str = "lm-eval";
-/// The frameworks that are built.
-pub const KNOWN: [&str; 1] = [DEFAULT];
+/// The frameworks that are built: the one place that knows them all.
+const REGISTRY: [(&str, Make); 1] = [(DEFAULT, |request, job| Ok(Box::new(LmEval::new(request, job)?)))];
+
+/// Makes the framework of a request and its job.
+type Make = fn(&Request, &Job) -> Result<Box<dyn Framework>, Problems>;
+
+/// The names of the frameworks that are built.
+pub fn known() -> impl Iterator<Item = &'static str> {
+    REGISTRY.iter().map(|(name, _)| *name)
+}
+
+/// The file in a point's folder in which a framework that counts what answers are leaves the counts.
+pub const ANSWERS: &str = "sweepctl_answers.json";
 
 /// One eval at one concurrency.
 #[derive(Debug)]
@@ -58,10 +69,11 @@ pub trait Framework {
 /// A framework that is not built, and what the framework refuses of the request.
 pub fn of(request: &Request, job: &Job) -> Result<Box<dyn Framework>, Problems> {
     let asked = request.framework.as_deref().or_else(|| job.text("EVAL_FRAMEWORK"));
-    match asked.unwrap_or(DEFAULT) {
-        DEFAULT => Ok(Box::new(LmEval::new(request, job)?)),
-        other => Err(Problem::file("", format!("the eval framework `{other}` is not built"))
-            .hint(nearest(other, KNOWN))
+    let asked = asked.unwrap_or(DEFAULT);
+    match REGISTRY.iter().find(|(name, _)| *name == asked) {
+        Some((_, make)) => make(request, job),
+        None => Err(Problem::file("", format!("the eval framework `{asked}` is not built"))
+            .hint(nearest(asked, known()))
             .into()),
     }
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::context::{self, Engine};
-use super::framework::{Framework, Point, Runtime};
+use super::framework::{self, Framework, Point, Runtime};
 use super::results;
 use super::task::Task;
 use super::{Request, job::Job};
@@ -24,20 +24,6 @@ const SITECUSTOMIZE: &str = include_str!("sitecustomize.py");
 const REQUEST_TIMEOUT: u64 = 1800;
 /// Seconds between two lines of a progress bar.
 const PROGRESS_PAUSE: &str = "10";
-/// What the child has no use for: the runner's files and tokens.
-const WITHHELD: [&str; 8] = [
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "ACTIONS_RUNTIME_TOKEN",
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-    "GITHUB_ENV",
-    "GITHUB_OUTPUT",
-    "GITHUB_PATH",
-    "GITHUB_STEP_SUMMARY",
-];
-/// Variables whose values no log may show.
-const SECRETS: [&str; 3] = ["OPENAI_API_KEY", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
-
 /// The adapter.
 #[derive(Debug)]
 pub struct LmEval {
@@ -155,13 +141,11 @@ impl LmEval {
             .env("PYTHONUNBUFFERED", "1")
             .env("SWEEPCTL_LM_EVAL_VERSION", VERSION)
             .env("SWEEPCTL_LM_EVAL_MARK", mark)
+            .env("SWEEPCTL_LM_EVAL_ANSWERS", point.out.join(framework::ANSWERS))
             .env("SWEEPCTL_LM_EVAL_BUNDLED", self.task.is_group.to_string())
             .env("TQDM_MININTERVAL", PROGRESS_PAUSE);
         for name in ["NO_PROXY", "no_proxy"] {
             command.env(name, joined(Path::new(point.endpoint.host()), name, ","));
-        }
-        for name in WITHHELD {
-            command.env_remove(name);
         }
         command
     }
@@ -187,7 +171,6 @@ impl Framework for LmEval {
             .map_err(|error| failed(format!("cannot be adapted: {error}")))?;
         let watch = Watch {
             deadline: self.deadline,
-            secrets: SECRETS.iter().filter_map(|name| std::env::var(name).ok()).collect(),
             ..Watch::default()
         };
         let command = self.command(point, patches.path(), &mark);

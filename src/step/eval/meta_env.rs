@@ -1,13 +1,14 @@
 //! `meta_env.json`: which job a set of eval results belongs to.
 
-use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::job::{DECODE, Job, PREFILL, Side};
 use crate::config::problem::{Problem, Problems};
+use crate::files;
 use crate::matrix::envelope::Envelope;
+use crate::step::results::answers::Answers;
 
 /// The file's name.
 pub const FILE: &str = "meta_env.json";
@@ -61,6 +62,9 @@ pub struct MetaEnv {
     pub job_id: String,
     pub run_id: String,
     pub run_attempt: String,
+    /// What became of the answers, where the framework counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
 }
 
 /// What became of each concurrency of a batch.
@@ -171,14 +175,9 @@ impl MetaEnv {
     /// A file that is missing, too large, or of another form.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         let failed = |what: String| Problem::file(&path.display().to_string(), format!("{FILE} {what}"));
-        let length = std::fs::symlink_metadata(path)
-            .map_err(|e| failed(format!("cannot be read: {e}")))?
-            .len();
-        if length > MAX_BYTES {
-            return Err(failed(format!("is {length} bytes, more than {MAX_BYTES}")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| failed(format!("cannot be read: {e}")))?;
-        serde_json::from_str(&text).map_err(|e| failed(format!("is not what an eval writes: {e}")))
+        let bytes = files::open(path).and_then(|file| files::bounded(file, MAX_BYTES));
+        let bytes = bytes.map_err(|e| failed(format!("cannot be read: {e}")))?;
+        serde_json::from_slice(&bytes).map_err(|e| failed(format!("is not what an eval writes: {e}")))
     }
 
     /// Writes it into a folder, whole or not at all.
@@ -186,13 +185,8 @@ impl MetaEnv {
     /// # Errors
     /// A folder that cannot be written.
     pub fn write(&self, folder: &Path) -> std::io::Result<()> {
-        let mut file = tempfile::NamedTempFile::new_in(folder)?;
         let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
-        file.write_all(format!("{text}\n").as_bytes())?;
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o644);
-        file.as_file().set_permissions(mode)?;
-        file.persist(folder.join(FILE))?;
-        Ok(())
+        files::write_atomic(&folder.join(FILE), format!("{text}\n").as_bytes())
     }
 
     /// Where it contradicts an envelope, one sentence each. `run` is the run and its attempt; what either side leaves

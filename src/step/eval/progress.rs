@@ -1,6 +1,6 @@
 //! What a person sees of a running eval: a bar on a terminal, plain lines in a log.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressStyle};
@@ -39,8 +39,8 @@ impl Progress {
     /// Shows a line of output.
     pub fn line(&self, line: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("{line}")),
-            None => eprintln!("{line}"),
+            Some(bar) => bar.suspend(|| show(line)),
+            None => show(line),
         }
     }
 
@@ -91,6 +91,11 @@ impl Progress {
             bar.finish_and_clear();
         }
     }
+}
+
+/// Shows a line; a terminal that was closed ends no eval.
+fn show(line: &str) {
+    let _ = std::io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
 impl Default for Progress {

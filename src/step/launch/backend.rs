@@ -9,6 +9,7 @@ use crate::matrix::envelope::Envelope;
 use crate::process::{Cancellation, Outcome};
 use crate::step::environment::Environment;
 use crate::step::launch::failure::{Failure, Kind};
+use crate::step::launch::preflight::Node;
 
 /// A job on its runner, ready to be launched.
 pub struct Prepared<'a> {
@@ -46,6 +47,9 @@ pub trait Backend {
     /// # Errors
     /// Settings that do not fit the job.
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems>;
+
+    /// Checks the node before anything is started on it.
+    fn preflight(&self, node: &mut Node<'_>);
 
     /// Runs the job to its end, showing its output line by line, and releases all that it took when it is cancelled.
     ///

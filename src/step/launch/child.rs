@@ -1,4 +1,4 @@
-//! How a launch starts a process: with every variable of its job, and without what belongs to the runner.
+//! How a launch starts a process: with every variable of its job, and its mark.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -8,29 +8,10 @@ use super::backend::Prepared;
 use super::leftovers;
 use crate::process::Watch;
 
-/// What no engine has a use for: the runner's files, which decide what later steps do, and its tokens.
-const WITHHELD: [&str; 10] = [
-    "GITHUB_TOKEN",
-    "GH_TOKEN",
-    "GITHUB_ENV",
-    "GITHUB_OUTPUT",
-    "GITHUB_PATH",
-    "GITHUB_STATE",
-    "GITHUB_STEP_SUMMARY",
-    "ACTIONS_RUNTIME_TOKEN",
-    "ACTIONS_ID_TOKEN_REQUEST_TOKEN",
-    "ACTIONS_ID_TOKEN_REQUEST_URL",
-];
-/// Ends of the names of variables whose values no log may show.
-const SECRET: [&str; 5] = ["TOKEN", "SECRET", "PASSWORD", "API_KEY", "ACCESS_KEY"];
-
 /// A command with a job's environment.
 #[must_use]
 pub fn command(program: impl AsRef<OsStr>, job: &Prepared<'_>) -> Command {
     let mut command = Command::new(program);
-    for name in WITHHELD {
-        command.env_remove(name);
-    }
     command.envs(job.environment.iter());
     if let Some(mark) = leftovers::current(job.state) {
         command.env(leftovers::VARIABLE, mark);
@@ -76,17 +57,6 @@ pub fn is_there(program: &str) -> bool {
 pub fn watch(job: &Prepared<'_>, log: &str) -> Watch {
     Watch {
         log: Some(job.workspace.join(log)),
-        secrets: secrets(),
         ..Watch::default()
     }
-}
-
-/// The values of this process' secret variables.
-#[must_use]
-pub fn secrets() -> Vec<String> {
-    std::env::vars_os()
-        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, value)| value != "EMPTY" && SECRET.iter().any(|end| name.to_ascii_uppercase().ends_with(end)))
-        .map(|(_, value)| value)
-        .collect()
 }

@@ -5,11 +5,14 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::hub::Model;
 use super::leftovers::plain;
+use super::preflight::Node;
 use super::script::Script;
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters::{Container as Settings, Gpus, Mount, Runtime};
 use crate::config::problem::{Problem, Problems};
+use crate::files;
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::environment::{by_name, env_file};
 
@@ -49,15 +52,8 @@ impl Container {
         })
     }
 
-    /// The script that the container runs.
-    #[must_use]
-    pub fn script(&self) -> &Script {
-        &self.script
-    }
-
     /// The command's name.
-    #[must_use]
-    pub fn runtime(&self) -> &'static str {
+    fn runtime(&self) -> &'static str {
         let choice = Runtime::CHOICES
             .iter()
             .find(|(_, value)| *value == self.settings.runtime);
@@ -115,20 +111,35 @@ impl Container {
     }
 
     /// Where a folder of the container lies on the host; `None` where it is the image's own.
-    #[must_use]
-    pub fn on_host(&self, folder: &Path) -> Option<PathBuf> {
+    fn on_host(&self, folder: &Path) -> Option<PathBuf> {
         let of_mount = |mount: &Mount| Some(Path::new(&mount.host).join(folder.strip_prefix(&mount.container).ok()?));
         self.settings.mounts.iter().find_map(of_mount)
     }
 
     /// The mounted folders, on the host.
-    #[must_use]
-    pub fn mounts(&self) -> Vec<PathBuf> {
+    fn mounts(&self) -> Vec<PathBuf> {
         self.settings
             .mounts
             .iter()
             .map(|mount| PathBuf::from(&mount.host))
             .collect()
+    }
+
+    /// Whether the image is here, or its registry knows it.
+    fn has_image(&self, node: &Node<'_>) -> Result<(), Problem> {
+        let runtime = self.runtime();
+        let image = image(node.job)?;
+        if node.ask(runtime, &["image", "inspect", image]).is_ok() {
+            return Ok(());
+        }
+        let known = node.ask(runtime, &["manifest", "inspect", image]).map(drop);
+        known.map_err(|problem| {
+            let message = format!(
+                "the image `{image}` is not here and cannot be reached: {}",
+                problem.message
+            );
+            Problem::file("", message).hint(format!("try `{runtime} pull {image}` on the node"))
+        })
     }
 
     /// Asks the container command something, within [`RELEASE_TIME`].
@@ -165,10 +176,19 @@ impl Backend for Container {
         })
     }
 
+    fn preflight(&self, node: &mut Node<'_>) {
+        node.note(self.script.find(node.job.workspace).map(drop));
+        node.gpus(self.settings.gpus);
+        node.note(self.has_image(node));
+        node.model_folder(|path| self.on_host(path));
+        // Each mount may be its home, or its cache.
+        node.model_of_hub(|name| Model::new(name, &self.mounts(), self.mounts()));
+    }
+
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         self.script.find(job.workspace)?;
         let file = job.state.join(ENV_FILE);
-        write_private(&file, &env_file(job.environment)).map_err(|error| {
+        files::write_private(&file, env_file(job.environment).as_bytes()).map_err(|error| {
             let name = file.display().to_string();
             Problem::file(&name, format!("the container's variables cannot be written: {error}"))
         })?;
@@ -209,7 +229,7 @@ impl Backend for Container {
 ///
 /// # Errors
 /// A text that is no image's name.
-pub fn image<'a>(job: &'a Prepared<'_>) -> Result<&'a str, Problem> {
+fn image<'a>(job: &'a Prepared<'_>) -> Result<&'a str, Problem> {
     let image = job.environment.get("IMAGE").unwrap_or_default();
     let legal = |c: char| c.is_ascii_alphanumeric() || "._-/:@+#".contains(c);
     if image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal) {
@@ -231,14 +251,4 @@ fn gpu_options(gpus: Gpus) -> &'static [&'static str] {
             "--security-opt=seccomp=unconfined",
         ],
     }
-}
-
-/// Writes a file that its user alone reads.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
-    use std::io::Write;
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(text.as_bytes())?;
-    file.persist(path)?;
-    Ok(())
 }

@@ -1,7 +1,8 @@
 //! What a killed launch leaves running: every process that it started carries a mark in its environment, which the
 //! runner's state folder remembers from before the first of them.
 //!
-//! A mark, and not a process id: ids are reused, and a process that left its group keeps the mark.
+//! A mark, and not a process id: ids are reused, and a process that left its group keeps the mark. What a launch ends
+//! itself is found by descent too, since a process may shed its environment.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -11,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
+use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::Pid;
 use sha2::{Digest, Sha256};
 
@@ -84,26 +86,61 @@ pub fn current(state: &Path) -> Option<String> {
     (text.len() == 32).then_some(text)
 }
 
+/// Makes this process the parent of what its descendants leave behind: one that sheds its environment and its session
+/// is still found. Where the system has no such thing, marks alone find what is left.
+pub fn adopt() {
+    let _ = nix::sys::prctl::set_child_subreaper(true);
+}
+
 /// Ends every marked process. Says what it ended.
 ///
 /// # Errors
 /// A process that does not end.
 pub fn release(state: &Path) -> Result<Vec<String>, Problem> {
-    let Some(mark) = current(state) else {
-        return Ok(Vec::new());
+    release_within(state, GRACE)
+}
+
+/// [`release`], with another time to end in than processes usually get.
+///
+/// # Errors
+/// As [`release`].
+pub fn release_within(state: &Path, grace: Duration) -> Result<Vec<String>, Problem> {
+    match current(state) {
+        Some(mark) => end(&|| marked(&mark), grace),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// [`release`], and what descends from this process, which must have no child of its own any more.
+///
+/// # Errors
+/// As [`release`].
+pub fn release_own(state: &Path) -> Result<Vec<String>, Problem> {
+    let mark = current(state);
+    let find = || {
+        let mut found = mark.as_deref().map(marked).unwrap_or_default();
+        found.extend(descendants());
+        found.sort_unstable();
+        found.dedup();
+        found
     };
-    let found = marked(&mark);
+    end(&find, GRACE)
+}
+
+/// Ends what is found until nothing is.
+fn end(find: &dyn Fn() -> Vec<(i32, String)>, grace: Duration) -> Result<Vec<String>, Problem> {
+    let found = find();
     let said = found
         .iter()
         .map(|(pid, name)| format!("process {pid} ({name})"))
         .collect();
     let mut left = found;
-    for (signal, time) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, KILL_TIME)] {
+    for (signal, time) in [(Signal::SIGTERM, grace), (Signal::SIGKILL, KILL_TIME)] {
         let end = Instant::now() + time;
         send(&left, signal);
         while !left.is_empty() && Instant::now() < end {
             std::thread::sleep(TICK);
-            left = marked(&mark);
+            left = find();
             if signal == Signal::SIGKILL {
                 // One that was just being forked has not seen the first.
                 send(&left, signal);
@@ -135,20 +172,55 @@ fn marked(mark: &str) -> Vec<(i32, String)> {
             .split(|byte| *byte == 0)
             .any(|variable| variable == needle.as_bytes())
     };
-    let mut found: Vec<(i32, String)> = std::fs::read_dir("/proc")
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| {
-            let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
-            (pid != own && carries(&entry.path())).then(|| {
-                let name = std::fs::read_to_string(entry.path().join("comm")).unwrap_or_default();
-                (pid, name.trim().escape_debug().to_string())
-            })
-        })
+    let mut found: Vec<(i32, String)> = processes()
+        .filter(|(pid, folder)| *pid != own && carries(folder))
+        .map(|(pid, folder)| (pid, name_of(&folder)))
         .collect();
     found.sort_unstable();
     found
+}
+
+/// Every process of this machine, with its folder.
+fn processes() -> impl Iterator<Item = (i32, PathBuf)> {
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())))
+}
+
+/// A process' short name, as messages show it.
+fn name_of(folder: &Path) -> String {
+    let name = std::fs::read_to_string(folder.join("comm")).unwrap_or_default();
+    name.trim().escape_debug().to_string()
+}
+
+/// The living processes that descend from this one, with their names. Those that ended and wait for their parent, as
+/// [adopted](adopt) ones wait for this process, are let go.
+fn descendants() -> Vec<(i32, String)> {
+    let own = i32::try_from(std::process::id()).unwrap_or_default();
+    let all: Vec<(i32, PathBuf, char, i32)> = processes()
+        .filter_map(|(pid, folder)| {
+            let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
+            // The name before it may hold anything.
+            let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace();
+            let (state, parent) = (fields.next()?.chars().next()?, fields.next()?.parse().ok()?);
+            Some((pid, folder, state, parent))
+        })
+        .collect();
+    let mut family = vec![own];
+    let mut at = 0;
+    while let Some(parent) = family.get(at).copied() {
+        family.extend(all.iter().filter(|(.., of)| *of == parent).map(|(pid, ..)| *pid));
+        at += 1;
+    }
+    let is_over = |state: char| matches!(state, 'Z' | 'X');
+    for (pid, _, state, parent) in &all {
+        if *parent == own && is_over(*state) {
+            let _ = waitpid(Pid::from_raw(*pid), Some(WaitPidFlag::WNOHANG));
+        }
+    }
+    all.into_iter()
+        .filter(|(pid, _, state, _)| *pid != own && !is_over(*state) && family.contains(pid))
+        .map(|(pid, folder, ..)| (pid, name_of(&folder)))
+        .collect()
 }
 
 #[cfg(test)]

@@ -13,6 +13,8 @@ use self::server::{Server, Tail, say};
 use super::backend::{Backend, Intent, Prepared, Show};
 use super::child;
 use super::failure::{Failure, Kind};
+use super::hub::{self, Model};
+use super::preflight::Node;
 use super::{LAUNCH_LOG, SERVER_LOG};
 use crate::config::clusters::{Command as Template, Local as Settings};
 use crate::config::problem::{Problem, Problems};
@@ -209,6 +211,20 @@ impl Backend for Local {
             commands: [Some(server), throughput, eval].into_iter().flatten().collect(),
             files: vec![(job.state.join(ENVELOPE), envelope)],
         })
+    }
+
+    fn preflight(&self, node: &mut Node<'_>) {
+        for result in self.check(node.job) {
+            node.note(result);
+        }
+        node.model_folder(|path| Some(path.to_owned()));
+        if !self.is_mock() {
+            node.model_of_hub(|name| {
+                let home: Vec<_> = hub::home().into_iter().collect();
+                let model = || Model::new(name, &home, hub::cache().into_iter().collect());
+                if Path::new(name).is_dir() { None } else { model() }
+            });
+        }
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {

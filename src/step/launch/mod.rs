@@ -1,6 +1,7 @@
 //! Launch: an envelope becomes a running server and a measured result, on the backend of the runner's cluster.
 
 pub mod backend;
+pub mod backends;
 pub mod child;
 pub mod container;
 pub mod failure;
@@ -19,20 +20,14 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use self::backend::{Backend, Prepared, Show};
-use self::container::Container;
 use self::failure::{Failure, Kind};
-use self::local::Local;
 use self::outputs::Expected;
-use self::preflight::Needs;
-use self::script::Script;
-use self::slurm::SlurmBackend;
-use self::srt::SrtBackend;
-use crate::config::clusters;
 use crate::config::policy::EvalContext;
-use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
+use crate::secrets::Mask;
 use crate::step::clean;
 use crate::step::environment::eval_max_model_len;
 use crate::step::eval::context;
@@ -48,81 +43,6 @@ pub const LAUNCH_LOG: &str = "launch.log";
 pub const SERVER_LOG: &str = "server.log";
 /// What of its time a job keeps for its uploads.
 const FOR_UPLOADS: Duration = Duration::from_secs(5 * 60);
-
-/// The backend of a runner.
-pub enum Chosen {
-    /// A launch script.
-    Script(Script),
-    /// A server on this host.
-    Local(Local),
-    /// A container.
-    Container(Container, clusters::Gpus),
-    /// A job of Slurm.
-    Slurm(SlurmBackend),
-    /// A recipe of srt-slurm.
-    Srt(SrtBackend),
-}
-
-impl Chosen {
-    /// The backend of the runner's cluster; `label` is the job's, and `task` the eval task that the job was given, where
-    /// it was.
-    ///
-    /// # Errors
-    /// A runner without a cluster, and settings that do not fit it.
-    pub fn new(runners: &Runners, label: &str, runner: &str, task: Option<String>) -> Result<Self, Problem> {
-        let Some((_, cluster)) = runners.cluster(runner) else {
-            let fleets = runners.clusters.values().flat_map(|cluster| &cluster.fleets);
-            let known: Vec<&str> = fleets.map(String::as_str).collect();
-            let message = format!("no cluster starts jobs on the runner `{runner}`");
-            let hint = format!(
-                "add one to `clusters` in configs/runners.yaml; {}",
-                nearest(runner, known)
-            );
-            return Err(Problem::file("", message).hint(hint));
-        };
-        match &cluster.backend {
-            clusters::Backend::Script(settings) => Script::new(settings.path.as_deref(), runner).map(Self::Script),
-            clusters::Backend::Local(settings) => Ok(Self::Local(Local::new(settings, task))),
-            clusters::Backend::Container(settings) => {
-                Ok(Self::Container(Container::new(settings, runner)?, settings.gpus))
-            }
-            clusters::Backend::Slurm(settings) => Ok(Self::Slurm(SlurmBackend {
-                settings: settings.clone(),
-                gpus_per_node: slurm::gpus_per_node(runners, label, runner),
-                secrets: child::secrets(),
-            })),
-            clusters::Backend::Srt(settings) => Ok(Self::Srt(SrtBackend {
-                settings: settings.clone(),
-                gpus_per_node: slurm::gpus_per_node(runners, label, runner),
-                secrets: child::secrets(),
-            })),
-        }
-    }
-
-    /// The backend.
-    #[must_use]
-    pub fn backend(&self) -> &dyn Backend {
-        match self {
-            Self::Script(script) => script,
-            Self::Local(local) => local,
-            Self::Container(container, _) => container,
-            Self::Slurm(slurm) => slurm,
-            Self::Srt(srt) => srt,
-        }
-    }
-
-    /// What its node must have.
-    #[must_use]
-    pub fn needs(&self) -> Needs<'_> {
-        match self {
-            Self::Script(script) => Needs::Script(script),
-            Self::Local(local) => Needs::Local(local),
-            Self::Container(container, gpus) => Needs::Container(container, *gpus),
-            Self::Slurm(slurm) => Needs::Slurm(Some(slurm)),
-            Self::Srt(_) => Needs::Slurm(None),
-        }
-    }
-}
 
 /// How long a launch may take.
 #[derive(Debug, Clone, Copy)]
@@ -145,7 +65,7 @@ pub fn deadline(envelope: &Envelope) -> Duration {
 /// # Errors
 /// What failed, and why. Everything that was started is ended.
 pub fn launch(
-    chosen: &Chosen,
+    backend: &dyn Backend,
     job: &Prepared<'_>,
     tasks: Vec<String>,
     limits: Limits,
@@ -156,10 +76,11 @@ pub fn launch(
     let survived = Arc::default();
     let _ = signal_hook::flag::register(nix::sys::signal::Signal::SIGXFSZ as i32, survived);
     let _lock = lock(job.state).map_err(infrastructure)?;
-    clear(chosen.backend(), job, show)?;
-    let intent = chosen.backend().intend(job);
+    leftovers::adopt();
+    clear(backend, job, show)?;
+    let intent = backend.intend(job);
     let intent = intent.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
-    preflight::check(chosen.needs(), job, limits.preflight, cancel, show)?;
+    preflight::check(backend, job, limits.preflight, cancel, show)?;
     lay_folder(intent.backend, job, show)?;
     leftovers::mark(job.state).map_err(|error| {
         let name = job.state.display().to_string();
@@ -170,8 +91,8 @@ pub fn launch(
     })?;
     let started = SystemTime::now();
     let limited = cancel.part(Some(limits.deadline));
-    let ran = chosen.backend().attempt(job, &limited, show);
-    let released = leftovers::release(job.state).map_err(infrastructure);
+    let ran = backend.attempt(job, &limited, show);
+    let released = leftovers::release_own(job.state).map_err(infrastructure);
     if limited.is_late() && cancel.signal().is_none() && ran.is_err() {
         let minutes = limits.deadline.as_secs_f64() / 60.0;
         let problem = Problem::file("", format!("the job was ended at its deadline of {minutes:.1} minutes"));
@@ -214,7 +135,7 @@ fn clear(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) 
 
 /// Lays the job's folder into the checkout. Where it cannot be written, only jobs whose scripts read it end here.
 fn lay_folder(backend: &str, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
-    let laid = job_folder::lay(job.workspace, job.envelope, job.environment, &child::secrets());
+    let laid = job_folder::lay(job.workspace, job.envelope, job.environment, &Mask::of_environment());
     let Err(problem) = laid else { return Ok(()) };
     if backend != "local" && job_folder::is_needed(job.workspace) {
         return Err(infrastructure(problem));
@@ -283,18 +204,20 @@ pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Optio
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    let of_cluster = || match runners.cluster(runner).map(|(_, cluster)| &cluster.backend) {
-        Some(clusters::Backend::Local(settings)) if !suite => settings.eval_task.clone(),
-        _ => None,
-    };
-    variable.or_else(of_cluster)
+    variable.or_else(|| cluster_task(runners, runner).filter(|_| !suite))
+}
+
+/// The eval task of a runner's cluster, for rows that name no suite.
+#[must_use]
+pub fn cluster_task(runners: &Runners, runner: &str) -> Option<String> {
+    runners.cluster(runner)?.1.backend.eval_task().map(str::to_owned)
 }
 
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.
 #[must_use]
 pub fn task_names(envelope: &Envelope, given: Option<&str>) -> Vec<String> {
     let evaluator = envelope.row.eval.evaluator.as_ref();
-    if evaluator.is_some_and(|e| !framework::KNOWN.contains(&e.framework.as_str())) {
+    if evaluator.is_some_and(|e| framework::known().all(|known| known != e.framework)) {
         return Vec::new();
     }
     let suite = evaluator.map(|e| e.suite.as_str()).filter(|suite| !suite.is_empty());

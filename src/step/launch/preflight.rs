@@ -1,21 +1,17 @@
 //! Whether a node is fit for a job, before anything is started on it: a bad node says so with its name, and does not
 //! eat the job.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use super::backend::Prepared;
+use super::backend::{Backend, Prepared};
 use super::child;
-use super::container::{self, Container};
 use super::failure::{Failure, Kind};
-use super::hub::{self, Answer, Model};
-use super::local::Local;
-use super::script::Script;
-use super::slurm::SlurmBackend;
+use super::hub::{Answer, Model};
 use crate::config::clusters::Gpus;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{self, Cancellation, Stop, Watch};
@@ -33,37 +29,27 @@ const SAID: usize = 3;
 /// The most lines that are read of a tool.
 const MAX_LINES: usize = 20_000;
 
-/// What is checked on a node.
-#[derive(Debug, Clone, Copy)]
-pub enum Needs<'a> {
-    /// A launch script.
-    Script(&'a Script),
-    /// A server's program and its port.
-    Local(&'a Local),
-    /// A container command, an image, a script and GPUs.
-    Container(&'a Container, Gpus),
-    /// A controller that answers, and the launch script where there is one; its nodes are Slurm's own to check.
-    Slurm(Option<&'a SlurmBackend>),
-}
-
 /// Checks a node, all checks within one deadline. What may go wrong later is said.
 ///
 /// # Errors
 /// Everything that is wrong with it, under its name.
 pub fn check(
-    needs: Needs<'_>,
+    backend: &dyn Backend,
     job: &Prepared<'_>,
     deadline: Duration,
     cancel: &Cancellation,
     show: &mut dyn FnMut(&str),
 ) -> Result<(), Failure> {
     let limit = cancel.part(Some(deadline));
-    let checks = Checks {
+    let mut node = Node {
         job,
         cancel: &limit,
         end: Instant::now() + deadline,
+        problems: Problems::default(),
+        show,
     };
-    let mut problems = checks.all(needs, show);
+    backend.preflight(&mut node);
+    let mut problems = node.problems;
     if let Some(signal) = cancel.signal() {
         let problem = Problem::file("", format!("the checks of the node were ended by {signal}"));
         return Err(Failure::new(Kind::Cancelled(signal), problem));
@@ -87,65 +73,46 @@ fn node_name() -> String {
     }
 }
 
-struct Checks<'a> {
-    job: &'a Prepared<'a>,
+/// A node that is checked for a job: what any backend may ask of it.
+pub struct Node<'a> {
+    /// The job.
+    pub job: &'a Prepared<'a>,
     cancel: &'a Cancellation,
     end: Instant,
+    problems: Problems,
+    show: &'a mut dyn FnMut(&str),
 }
 
-impl Checks<'_> {
-    fn all(&self, needs: Needs<'_>, show: &mut dyn FnMut(&str)) -> Problems {
-        let mut problems = Problems::default();
-        let mut note =
-            |result: Result<(), Problem>| problems.extend(result.err().map_or_else(Problems::default, Problems::from));
-        match needs {
-            Needs::Script(script) => note(script.find(self.job.workspace).map(drop)),
-            Needs::Local(local) => {
-                for result in local.check(self.job) {
-                    note(result);
-                }
-            }
-            Needs::Container(container, gpus) => {
-                note(container.script().find(self.job.workspace).map(drop));
-                match gpus {
-                    Gpus::None => {}
-                    Gpus::Nvidia => note(self.nvidia()),
-                    Gpus::Amd => note(self.amd()),
-                }
-                note(self.image(container));
-            }
-            Needs::Slurm(slurm) => {
-                note(slurm.map_or(Ok(()), |slurm| slurm.find_script(self.job).map(drop)));
-                note(self.ask("scontrol", &["ping"]).map(drop).map_err(|problem| {
-                    problem.hint("see whether slurmctld runs on that host, and whether SLURM_CONF names this cluster")
-                }));
-            }
-        }
-        let container = match needs {
-            Needs::Container(container, _) => Some(container),
-            _ => None,
-        };
-        note(self.model(container));
-        match self.of_hub(needs).map(|model| self.hub(model)) {
-            None | Some(Answer::There) => {}
-            Some(Answer::Refused(problem)) => note(Err(problem)),
-            Some(Answer::Unknown(why)) => show(&format!("launch: warning: {why}")),
-        }
-        problems
+impl Node<'_> {
+    /// Keeps what a check found.
+    pub fn note(&mut self, result: Result<(), Problem>) {
+        self.problems.0.extend(result.err());
     }
 
-    /// The model that an engine of this host would look for at the hub; none where its folder is known.
-    fn of_hub(&self, needs: Needs<'_>) -> Option<Model> {
-        let variable = |name| self.job.environment.get(name);
-        let name = variable("MODEL").filter(|_| variable("MODEL_PATH").is_none())?;
-        match needs {
-            Needs::Local(local) if !local.is_mock() && !Path::new(name).is_dir() => {
-                let home: Vec<_> = hub::home().into_iter().collect();
-                Model::new(name, &home, hub::cache().into_iter().collect())
-            }
-            // Each mount may be its home, or its cache.
-            Needs::Container(container, _) => Model::new(name, &container.mounts(), container.mounts()),
-            _ => None,
+    /// A variable of the job.
+    #[must_use]
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        self.job.environment.get(name)
+    }
+
+    /// The GPUs are there, as many as the job takes of one node, and nothing is on them.
+    pub fn gpus(&mut self, gpus: Gpus) {
+        let result = match gpus {
+            Gpus::None => Ok(()),
+            Gpus::Nvidia => self.nvidia(),
+            Gpus::Amd => self.amd(),
+        };
+        self.note(result);
+    }
+
+    /// The hub has the model that an engine would look for there, where no folder of it is known; `of` says how this
+    /// host looks for a name. What cannot be known is shown.
+    pub fn model_of_hub(&mut self, of: impl FnOnce(&str) -> Option<Model>) {
+        let name = self.variable("MODEL").filter(|_| self.variable("MODEL_PATH").is_none());
+        match name.and_then(of).map(|model| self.hub(model)) {
+            None | Some(Answer::There) => {}
+            Some(Answer::Refused(problem)) => self.note(Err(problem)),
+            Some(Answer::Unknown(why)) => (self.show)(&format!("launch: warning: {why}")),
         }
     }
 
@@ -168,39 +135,17 @@ impl Checks<'_> {
         }
     }
 
-    /// Whether the image is here, or its registry knows it.
-    fn image(&self, container: &Container) -> Result<(), Problem> {
-        let runtime = container.runtime();
-        let image = container::image(self.job)?;
-        if self.ask(runtime, &["image", "inspect", image]).is_ok() {
-            return Ok(());
-        }
-        self.ask(runtime, &["manifest", "inspect", image])
-            .map(drop)
-            .map_err(|problem| {
-                let message = format!(
-                    "the image `{image}` is not here and cannot be reached: {}",
-                    problem.message
-                );
-                Problem::file("", message).hint(format!("try `{runtime} pull {image}` on the node"))
-            })
-    }
-
-    /// A model that is a folder must be one, on the host where a container mounts it.
-    fn model(&self, container: Option<&Container>) -> Result<(), Problem> {
-        let path = match self.job.environment.get("MODEL_PATH") {
-            Some(path) if path.starts_with('/') => Path::new(path),
-            _ => return Ok(()),
+    /// A model that is a folder must be one, where it lies on this host; `on_host` says where, or that the folder is none
+    /// of this host's.
+    pub fn model_folder(&mut self, on_host: impl FnOnce(&Path) -> Option<PathBuf>) {
+        let path = self.variable("MODEL_PATH").filter(|path| path.starts_with('/'));
+        let Some(folder) = path.and_then(|path| on_host(Path::new(path))) else {
+            return;
         };
-        let on_host = match container {
-            Some(container) => container.on_host(path),
-            None => Some(path.to_owned()),
-        };
-        let Some(folder) = on_host else { return Ok(()) };
-        std::fs::read_dir(&folder).map(drop).map_err(|error| {
+        self.note(std::fs::read_dir(&folder).map(drop).map_err(|error| {
             let message = format!("the model's folder `{}` cannot be read: {error}", folder.display());
             Problem::file("", message).hint("see whether its file system is mounted on the node")
-        })
+        }));
     }
 
     fn nvidia(&self) -> Result<(), Problem> {
@@ -249,8 +194,11 @@ impl Checks<'_> {
         Err(Problem::file("", message).hint("something of another job runs there: end it, or drain the node"))
     }
 
-    /// Runs a tool to its end, for as long as the checks may still take.
-    fn ask(&self, program: &str, arguments: &[&str]) -> Result<Vec<String>, Problem> {
+    /// The lines of a tool that runs to its end, for as long as the checks may still take.
+    ///
+    /// # Errors
+    /// A tool that is not there, fails, or does not answer.
+    pub fn ask(&self, program: &str, arguments: &[&str]) -> Result<Vec<String>, Problem> {
         let mut command = Command::new(program);
         command.args(arguments);
         let watch = Watch {

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::preflight::Node;
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters;
 use crate::config::problem::{Problem, Problems};
@@ -50,6 +51,11 @@ impl Backend for Script {
             commands: vec![vec!["bash".to_owned(), file]],
             files: Vec::new(),
         })
+    }
+
+    fn preflight(&self, node: &mut Node<'_>) {
+        node.note(self.find(node.job.workspace).map(drop));
+        node.model_folder(|path| Some(path.to_owned()));
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {

@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::config::problem::{Problem, Problems};
+use crate::files::{self, shown};
 use crate::step::eval::job::Job;
 use crate::step::eval::meta_env::{Batch, FILE, MetaEnv};
 use crate::step::eval::parse_concurrency;
-use crate::step::stage::{self, EVAL, shown};
+use crate::step::stage::{self, EVAL};
 
 /// The largest description that is read, in bytes.
 const MAX_BYTES: u64 = 1 << 20;
@@ -163,7 +164,7 @@ pub fn hand_on(from: &Path, to: &Path, remove: bool) -> Result<Vec<PathBuf>, Pro
         if !moved.contains(&target) && target.symlink_metadata().is_ok_and(|metadata| !metadata.is_dir()) {
             let _ = std::fs::remove_file(&target);
         }
-        match stage::move_into(&file, to, &name) {
+        match files::move_into(&file, to, &name) {
             Ok(target) => moved.push(target),
             Err(error) => {
                 let problem = Problem::file(&shown(&file), format!("it cannot be staged: {error}"));

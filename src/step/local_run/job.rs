@@ -9,9 +9,11 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::{Chosen, LocalRun, artifacts_of};
+use crate::config::problem::Problem;
 use crate::matrix::names::{self, ArtifactKind};
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::launch::failure::Kind;
+use crate::step::launch::leftovers;
 use crate::step::results::file;
 
 /// The marker of a finished job.
@@ -144,6 +146,38 @@ impl<'a> Job<'a> {
         Some(finished)
     }
 
+    /// Ends what an earlier run left of the job: its step, which then releases what it can, and what that step started.
+    pub(super) fn take_over(&self, cancel: &Cancellation, say: &dyn Fn(&str)) -> Result<(), Problem> {
+        if self.finished().is_some() {
+            return Ok(());
+        }
+        let name = &self.chosen.envelope.name;
+        for ended in leftovers::release_within(&self.marks(), GRACE)? {
+            say(&format!("{name}: ended {ended} of an earlier run"));
+        }
+        if self.state().exists()
+            && let Err(failed) = self.step(self.release(), cancel)
+        {
+            let message = format!("what an earlier run left of `{name}` is still there: {}", failed.reason);
+            return Err(Problem::file("", message).hint("end it by hand, and call the same command again"));
+        }
+        leftovers::make_state_folder(&self.marks())?;
+        leftovers::mark(&self.marks()).map_err(|error| {
+            let folder = self.marks().display().to_string();
+            Problem::file(&folder, format!("`{folder}` cannot be written: {error}"))
+        })
+    }
+
+    /// The folder that remembers the mark of the job's steps: a run that was killed leaves one running.
+    fn marks(&self) -> PathBuf {
+        self.folder.join("steps")
+    }
+
+    /// The state folder of the job's launch.
+    fn state(&self) -> PathBuf {
+        self.folder.join("state")
+    }
+
     fn finished(&self) -> Option<Finished> {
         let text = file::read(&self.folder.join(DONE)).ok()?;
         let finished: Finished = serde_json::from_slice(&text).ok()?;
@@ -154,8 +188,7 @@ impl<'a> Job<'a> {
         file::write_atomic(&self.folder.join(DONE), &serde_json::to_vec_pretty(finished)?)
     }
 
-    /// Makes the job's folders anew; of an earlier, interrupted attempt nothing stays but what it still runs, which
-    /// the launch releases.
+    /// Makes the job's folders anew; of an earlier, interrupted attempt nothing stays.
     fn prepare(&self) -> std::io::Result<()> {
         for old in artifacts_of(&self.local.artifacts(), &self.chosen.envelope.id) {
             std::fs::remove_dir_all(old)?;
@@ -232,7 +265,10 @@ impl<'a> Job<'a> {
         }
         // Jobs at the same time share a runner's name: each has a state of its own, and none takes another's processes
         // for leftovers.
-        command.env("SWEEPCTL_STATE", self.folder.join("state"));
+        command.env("SWEEPCTL_STATE", self.state());
+        if let Some(mark) = leftovers::current(&self.marks()) {
+            command.env(leftovers::VARIABLE, mark);
+        }
         command.env("RESULT_FILENAME", &self.result);
         command
     }
@@ -240,6 +276,12 @@ impl<'a> Job<'a> {
     fn launch(&self) -> Command {
         let mut command = self.command(&["launch", "--runner-name", &self.chosen.runner]);
         command.arg("--workspace").arg(&self.workspace);
+        command.arg("--runner-config").arg(&self.local.runner_config);
+        command
+    }
+
+    fn release(&self) -> Command {
+        let mut command = self.command(&["launch", "--release", "--runner-name", &self.chosen.runner]);
         command.arg("--runner-config").arg(&self.local.runner_config);
         command
     }

@@ -19,7 +19,6 @@ use indexmap::IndexSet;
 pub use job::{Finished, Verdict};
 
 use super::results::file;
-use crate::config::clusters::Backend;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
@@ -117,7 +116,7 @@ fn local_runner(envelope: &Envelope, runners: &Runners) -> Result<String, Proble
         Problem::file("", message).hint("leave it out with --only, or give its runner a `local` cluster")
     };
     match runners.cluster(runner) {
-        Some((_, cluster)) if matches!(cluster.backend, Backend::Local(_)) => Ok(runner.clone()),
+        Some((_, cluster)) if cluster.backend.runs_anywhere() => Ok(runner.clone()),
         Some((name, cluster)) => Err(refused(format!(
             "the cluster `{name}` of `{label}` starts jobs by `{}`",
             cluster.backend.name()
@@ -155,6 +154,20 @@ impl LocalRun {
             }
             Err(_) => file::write_atomic(&plan, &text).map(|()| lock).map_err(failed),
         }
+    }
+
+    /// Ends what a killed run left of jobs that are not finished, before anything of them is touched.
+    ///
+    /// # Errors
+    /// What is still there.
+    pub fn take_over(&self, chosen: &[Chosen], cancel: &Cancellation, say: &dyn Fn(&str)) -> Result<(), Problems> {
+        let mut problems = Problems::default();
+        for job in chosen {
+            if let Err(problem) = job::Job::new(self, job).take_over(cancel, say) {
+                problems.push(problem);
+            }
+        }
+        problems.into_result()
     }
 
     /// Runs every job that is not finished; `say` hears of each step. The results stand in the order of the jobs, and

@@ -10,6 +10,7 @@ use super::state::{self, Answer, Report, is_over};
 use super::tail::Tail;
 use crate::config::problem::Problem;
 use crate::process::{Cancellation, Ending, Outcome, Stop};
+use crate::secrets::Mask;
 
 /// How long lines are waited for before signals and states are looked at.
 const TICK: Duration = Duration::from_millis(40);
@@ -36,7 +37,7 @@ pub struct Job<'a> {
     /// Where the copy without secrets is kept.
     pub copy: &'a Path,
     /// What no line may show.
-    pub secrets: &'a [String],
+    pub mask: &'a Mask,
     /// When it was submitted.
     pub started: Instant,
 }
@@ -62,7 +63,7 @@ pub fn follow(job: &Job<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) 
                 if tail.is_none()
                     && let Some(log) = job.log.get()
                 {
-                    tail = Some(Tail::start(log, job.copy, job.secrets)?);
+                    tail = Some(Tail::start(log, job.copy, job.mask)?);
                 }
                 if is_over(&report.state) {
                     if let Some(tail) = tail {

@@ -19,10 +19,12 @@ use std::time::Instant;
 use crate::config::clusters::{self, Slurm, fleet_script};
 use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome, Stop};
+use crate::secrets::Mask;
 use crate::step::results::file;
 
 use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::preflight::Node;
 use submit::Submitted;
 
 pub(super) use follow::{Job, follow};
@@ -42,7 +44,7 @@ pub struct SlurmBackend {
     /// GPUs of one node, where known: see [`gpus_per_node`].
     pub gpus_per_node: Option<u64>,
     /// What no line of a log may show.
-    pub secrets: Vec<String>,
+    pub mask: Mask,
 }
 
 impl SlurmBackend {
@@ -125,6 +127,11 @@ impl Backend for SlurmBackend {
         })
     }
 
+    fn preflight(&self, node: &mut Node<'_>) {
+        node.note(self.find_script(node.job).map(drop));
+        controller(node);
+    }
+
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let started = Instant::now();
         let mut problems = self.intend(job).err().unwrap_or_default();
@@ -148,7 +155,7 @@ impl Backend for SlurmBackend {
             log: folder.join(format!("job-{id}.raw")).into(),
             own_log: true,
             copy: &job.workspace.join(LAUNCH_LOG),
-            secrets: &self.secrets,
+            mask: &self.mask,
             started,
         };
         // Nobody would look after a job that cannot be followed.
@@ -161,6 +168,15 @@ impl Backend for SlurmBackend {
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
         release(runner, state)
     }
+}
+
+/// The controller answers; its nodes are Slurm's own to check.
+pub(super) fn controller(node: &mut Node<'_>) {
+    let answer = node.ask("scontrol", &["ping"]).map(drop);
+    node.note(answer.map_err(|problem| {
+        problem.hint("see whether slurmctld runs on that host, and whether SLURM_CONF names this cluster")
+    }));
+    node.model_folder(|path| Some(path.to_owned()));
 }
 
 /// The outcome of a launch that was cancelled before it had a job. Its record stays for the release: Slurm may yet

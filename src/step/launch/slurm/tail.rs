@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::config::problem::Problem;
 use crate::process::{harmless, read_lines};
+use crate::secrets::Mask;
 use crate::step::results::file;
 
 /// How often the end of a log is looked at again.
@@ -35,7 +36,7 @@ impl Tail {
     ///
     /// # Errors
     /// The copy cannot be created.
-    pub fn start(source: &Path, copy: &Path, secrets: &[String]) -> Result<Self, Problem> {
+    pub fn start(source: &Path, copy: &Path, mask: &Mask) -> Result<Self, Problem> {
         let over = Arc::new(AtomicBool::new(false));
         let mut growing = Growing {
             path: source.to_owned(),
@@ -44,10 +45,10 @@ impl Tail {
             grown: Instant::now(),
         };
         let (sender, texts) = sync_channel(QUEUE);
-        let secrets = secrets.to_vec();
+        let mask = mask.clone();
         std::thread::spawn(move || {
             let mut problem = None;
-            read_lines(Noticing(&mut growing, &mut problem), &secrets, |text| {
+            read_lines(Noticing(&mut growing, &mut problem), &mask, |text| {
                 sender.send(text).is_ok()
             });
             if let Some(error) = problem {

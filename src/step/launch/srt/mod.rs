@@ -18,10 +18,12 @@ use regex::Regex;
 
 use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::preflight::Node;
 use super::slurm::{self, Job, Record};
 use crate::config::clusters::Srt;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Outcome, Stop, Watch};
+use crate::secrets::{self, Mask};
 use crate::step::results::file;
 
 /// The folder of this backend in the state folder.
@@ -36,11 +38,6 @@ const PARTING: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The pause between two questions.
 const PAUSE: Duration = Duration::from_secs(5);
-/// Starts of names that stay with the runner: srtctl's job gets a copy of the whole environment.
-const WITHHELD: [&str; 6] = ["ACTIONS_", "GH_", "GITHUB_", "INPUT_", "SBATCH_", "SWEEPCTL_"];
-/// What of them a job may know.
-const KNOWN: [&str; 2] = ["GITHUB_RUN_ATTEMPT", "GITHUB_RUN_ID"];
-
 /// Jobs of a runner that hands them to srt-slurm.
 #[derive(Debug, Clone)]
 pub struct SrtBackend {
@@ -49,7 +46,7 @@ pub struct SrtBackend {
     /// GPUs of one node, where known: see [`slurm::gpus_per_node`].
     pub gpus_per_node: Option<u64>,
     /// What no line of a log may show.
-    pub secrets: Vec<String>,
+    pub mask: Mask,
 }
 
 impl SrtBackend {
@@ -85,12 +82,7 @@ impl SrtBackend {
     /// srtctl, with the job's variables: its job inherits them.
     fn command(&self, job: &Prepared<'_>) -> Command {
         let mut command = Command::new("srtctl");
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if WITHHELD.iter().any(|start| text.starts_with(start)) && !KNOWN.contains(&&*text) {
-                command.env_remove(&name);
-            }
-        }
+        secrets::withhold_from_job(&mut command);
         command
             .args(["apply", "-f"])
             .arg(Self::file(job))
@@ -113,7 +105,7 @@ impl SrtBackend {
         let watch = Watch {
             deadline: Some(DEADLINE),
             log: Some(job.workspace.join(LAUNCH_LOG)),
-            secrets: self.secrets.clone(),
+            mask: self.mask.clone(),
             grace: GRACE,
             ..Watch::default()
         };
@@ -142,6 +134,10 @@ impl Backend for SrtBackend {
             commands: vec![command.chain([file.display().to_string()]).collect()],
             files: vec![(file, text)],
         })
+    }
+
+    fn preflight(&self, node: &mut Node<'_>) {
+        slurm::controller(node);
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
@@ -175,14 +171,14 @@ impl Backend for SrtBackend {
                 log: OnceCell::new(),
                 own_log: false,
                 copy: &job.workspace.join(format!("slurm-{id}.log")),
-                secrets: &self.secrets,
+                mask: &self.mask,
                 started,
             };
             let end = || drop(slurm::end(&ids, slurm::CANCEL, &mut || {}));
             let ended = slurm::follow(&followed, cancel, show).inspect_err(|_| end());
             // Also of a job that failed, or was lost: its logs say why.
             if let Some(log) = followed.log.get() {
-                results::Outputs::of(log, job, &self.secrets).bring(since, cancel, show);
+                results::Outputs::of(log, job, &self.mask).bring(since, cancel, show);
             }
             outcome = ended?;
             if !outcome.is_success() {

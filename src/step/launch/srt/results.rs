@@ -15,6 +15,7 @@ use regex::Regex;
 use crate::config::master::search_space::Nodes;
 use crate::matrix::row::Scenario;
 use crate::process::{self, Cancellation};
+use crate::secrets::Mask;
 use crate::step::eval::job::Job;
 use crate::step::eval::meta_env::{self, MetaEnv};
 use crate::step::launch::backend::Prepared;
@@ -44,7 +45,7 @@ pub struct Outputs<'a> {
     /// The folder that it lies in.
     folder: &'a Path,
     job: &'a Prepared<'a>,
-    secrets: &'a [String],
+    mask: &'a Mask,
 }
 
 /// A file on its way.
@@ -57,12 +58,12 @@ struct Item {
 
 impl<'a> Outputs<'a> {
     /// What lies beside a job's own log.
-    pub fn of(log: &'a Path, job: &'a Prepared<'a>, secrets: &'a [String]) -> Self {
+    pub fn of(log: &'a Path, job: &'a Prepared<'a>, mask: &'a Mask) -> Self {
         Self {
             log,
             folder: log.parent().unwrap_or(Path::new("")),
             job,
-            secrets,
+            mask,
         }
     }
 
@@ -195,7 +196,7 @@ impl<'a> Outputs<'a> {
         let log = stage::open(&item.from)?;
         stage::write_into(&item.to, &item.name, |copy| {
             let mut written = Ok(());
-            process::read_lines(log, self.secrets, |text| {
+            process::read_lines(log, self.mask, |text| {
                 written = copy.write_all(text.as_bytes());
                 written.is_ok()
             });
