@@ -30,6 +30,7 @@ mod repositories;
 mod schemas;
 mod screens;
 mod serving;
+mod shell_library;
 mod slurm;
 mod support;
 mod throughput;

@@ -29,6 +29,8 @@ pub const BINARY: &str = "bin/sweepctl";
 pub const LIBRARY: &str = "benchmarks/benchmark_lib.sh";
 /// Paths of the host, which mean nothing where the checkout is mounted elsewhere.
 const OF_THE_HOST: [&str; 2] = ["INFMAX_WORKSPACE", "SWEEPCTL_ENVELOPE"];
+/// What a launch is told of its eval beside the row, and its scripts have to know.
+const OF_THE_LAUNCH: [&str; 3] = ["EVAL_TASKS_DIR", "EVAL_TASKS", "EVAL_ENDPOINT_READY_TIMEOUT_SECONDS"];
 /// What stands in place of a secret setting.
 const HIDDEN: &str = "***";
 /// The largest library that is looked into, in bytes.
@@ -105,10 +107,23 @@ fn open_up(path: &Path, mode: u32) -> io::Result<()> {
 
 /// The variables that may be known, each closed by a NUL.
 fn variables(environment: &Environment, mask: &Mask) -> Vec<u8> {
+    let own = OF_THE_LAUNCH
+        .iter()
+        .filter(|name| environment.get(name).is_none())
+        .filter_map(|name| {
+            Some((
+                (*name).to_owned(),
+                std::env::var(name).ok().filter(|value| !value.is_empty())?,
+            ))
+        });
     let told = environment
         .iter()
-        .filter(|(name, value)| !OF_THE_HOST.contains(name) && !is_secret(name) && hidden(value, mask) == *value);
-    told.flat_map(|(name, value)| format!("{name}={value}\0").into_bytes())
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    told.chain(own)
+        .filter(|(name, value)| {
+            !OF_THE_HOST.contains(&name.as_str()) && !is_secret(name) && hidden(value, mask) == *value
+        })
+        .flat_map(|(name, value)| format!("{name}={value}\0").into_bytes())
         .collect()
 }
 

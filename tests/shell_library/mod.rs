@@ -130,8 +130,15 @@ pub fn names(folder: &Path, start: &str) -> Vec<String> {
 fn shellcheck_finds_nothing() {
     let checker = crate::eval::tools::folder().join("workflows-python/bin/shellcheck");
     let checkout = Checkout::new();
-    let mut command = Command::new(if checker.is_file() { checker } else { PathBuf::from("shellcheck") });
-    let output = command.arg(checkout.file("benchmarks/benchmark_lib.sh")).output().expect("shellcheck is installed");
+    let mut command = Command::new(if checker.is_file() {
+        checker
+    } else {
+        PathBuf::from("shellcheck")
+    });
+    let output = command
+        .arg(checkout.file("benchmarks/benchmark_lib.sh"))
+        .output()
+        .expect("shellcheck is installed");
     assert!(output.status.success(), "{}", stdout(&output));
 }
 
@@ -140,11 +147,22 @@ fn init_writes_it_and_replaces_it_when_told() {
     let checkout = Checkout::new();
     let init = |more: &[&str]| {
         let mut command = checkout.command("sweepctl", &[]);
-        let output = command.args(["init", "repo", "--json"]).args(more).output().expect("it runs");
+        let output = command
+            .args(["init", "repo", "--json"])
+            .args(more)
+            .output()
+            .expect("it runs");
         assert!(output.status.success(), "{}", stderr(&output));
         let lines: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-        let line = lines.as_array().expect("a list").iter().find(|line| line["file"] == "benchmarks/benchmark_lib.sh");
-        line.expect("the library")["outcome"].as_str().expect("a word").to_owned()
+        let line = lines
+            .as_array()
+            .expect("a list")
+            .iter()
+            .find(|line| line["file"] == "benchmarks/benchmark_lib.sh");
+        line.expect("the library")["outcome"]
+            .as_str()
+            .expect("a word")
+            .to_owned()
     };
     assert_eq!(init(&[]), "written");
     assert_eq!(init(&["--replace"]), "kept");
@@ -152,6 +170,10 @@ fn init_writes_it_and_replaces_it_when_told() {
     assert_eq!(init(&[]), "kept");
     assert_eq!(checkout.read("repo/benchmarks/benchmark_lib.sh"), "mine\n");
     assert_eq!(init(&["--replace"]), "replaced");
-    let printed = checkout.command("sweepctl", &[]).arg("shell-library").output().expect("it runs");
+    let printed = checkout
+        .command("sweepctl", &[])
+        .arg("shell-library")
+        .output()
+        .expect("it runs");
     assert_eq!(checkout.read("repo/benchmarks/benchmark_lib.sh"), stdout(&printed));
 }

@@ -62,13 +62,20 @@ fn run(checkout: &Checkout, more: &[(&str, &str)], script: &str) -> Ran {
 #[test]
 fn the_pinned_client_is_installed_once() {
     let checkout = checkout();
-    let script = "resolve_trace_source; echo \"is $?\"; install_agentic_deps; echo \"$TRACE_SOURCE_FLAG $AIPERF_DEPS_READY\"";
+    let script =
+        "resolve_trace_source; echo \"is $?\"; install_agentic_deps; echo \"$TRACE_SOURCE_FLAG $AIPERF_DEPS_READY\"";
     run(&checkout, &[], script).has(0, &["is 0", "--public-dataset semianalysis_cc_traces_weka_062126 1"]);
     let calls = checkout.read("home/calls");
     assert!(calls.contains("uv venv --python 3.11 "), "{calls}");
-    assert!(calls.contains(" agentx-harness==1.0.12 datasets>=4.7.0 huggingface_hub[cli]>=0.25.0"), "{calls}");
+    assert!(
+        calls.contains(" agentx-harness==1.0.12 datasets>=4.7.0 huggingface_hub[cli]>=0.25.0"),
+        "{calls}"
+    );
     assert_eq!(calls.matches("uv pip").count(), 1, "{calls}");
-    assert!(calls.contains("hf download --repo-type dataset semianalysisai/cc-traces-weka-062126\n"), "{calls}");
+    assert!(
+        calls.contains("hf download --repo-type dataset semianalysisai/cc-traces-weka-062126\n"),
+        "{calls}"
+    );
 }
 
 #[test]
@@ -76,12 +83,26 @@ fn a_client_that_the_checkout_brings_wins() {
     let checkout = checkout();
     checkout.write("utils/aiperf/pyproject.toml", "");
     checkout.write("utils/agentic-benchmark/requirements.txt", "");
-    run(&checkout, &[("AIPERF_PYTHON_VERSION", "3.12")], "install_agentic_deps; echo \"is $?\"").has(0, &["is 0"]);
+    run(
+        &checkout,
+        &[("AIPERF_PYTHON_VERSION", "3.12")],
+        "install_agentic_deps; echo \"is $?\"",
+    )
+    .has(0, &["is 0"]);
     let calls = checkout.read("home/calls");
-    assert!(calls.contains("/utils/aiperf -r ") && calls.contains("/utils/agentic-benchmark/requirements.txt"), "{calls}");
-    assert!(calls.contains("--python 3.12") && !calls.contains("agentx-harness"), "{calls}");
+    assert!(
+        calls.contains("/utils/aiperf -r ") && calls.contains("/utils/agentic-benchmark/requirements.txt"),
+        "{calls}"
+    );
+    assert!(
+        calls.contains("--python 3.12") && !calls.contains("agentx-harness"),
+        "{calls}"
+    );
     let built = "build_replay_cmd out; echo \"$REPLAY_CMD\"";
-    run(&checkout, &[], built).has(0, &["--use-dynamo-conv-aware-routing --dynamo-session-timeout-seconds 3600"]);
+    run(&checkout, &[], built).has(
+        0,
+        &["--use-dynamo-conv-aware-routing --dynamo-session-timeout-seconds 3600"],
+    );
 }
 
 #[test]
@@ -90,10 +111,19 @@ fn what_cannot_be_replayed_is_refused() {
     let after = |call: &str| format!("{call}; echo \"is $?\"");
     run(&checkout, &[("INCOMPLETE", "1")], &after("install_agentic_deps")).has(0, &["is 1", "not whole"]);
     run(&checkout, &[("HF_CODE", "5")], &after("resolve_trace_source")).has(0, &["is 5"]);
-    let ran = run(&checkout, &[("WEKA_LOADER_OVERRIDE", "semianalysis_cc_traces_weka_06212")], &after("resolve_trace_source"));
+    let ran = run(
+        &checkout,
+        &[("WEKA_LOADER_OVERRIDE", "semianalysis_cc_traces_weka_06212")],
+        &after("resolve_trace_source"),
+    );
     ran.has(1, &["is no loader", "semianalysis_cc_traces_weka_062126"]);
     assert!(!ran.stdout.contains("is "), "{}", ran.all());
-    run(&checkout, &[("AIPERF_SERVER_METRICS_URLS", "http://a,,http://b")], &after("build_replay_cmd out")).has(0, &["is 1"]);
+    run(
+        &checkout,
+        &[("AIPERF_SERVER_METRICS_URLS", "http://a,,http://b")],
+        &after("build_replay_cmd out"),
+    )
+    .has(0, &["is 1"]);
 }
 
 #[test]
@@ -102,7 +132,11 @@ fn the_command_and_its_variables() {
     // As scripts set them: without exporting.
     let script = "SERVED_MODEL_NAME=alias; AIPERF_EXTRA_INPUTS='a:1 b:2'; resolve_trace_source >/dev/null
         build_replay_cmd /out; echo \"is $?\"; echo \"$REPLAY_CMD\"; env | grep ^AIPERF_ | sort";
-    let ran = run(&checkout, &[("AIPERF_UNSAFE_OVERRIDE", "true"), ("MAX_MODEL_LEN", "99")], script);
+    let ran = run(
+        &checkout,
+        &[("AIPERF_UNSAFE_OVERRIDE", "true"), ("MAX_MODEL_LEN", "99")],
+        script,
+    );
     ran.has(
         0,
         &[
@@ -119,7 +153,11 @@ fn the_command_and_its_variables() {
             "AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID=true\n",
         ],
     );
-    assert!(!ran.stdout.contains("--max-context-length"), "replays run at the model's own length: {}", ran.all());
+    assert!(
+        !ran.stdout.contains("--max-context-length"),
+        "replays run at the model's own length: {}",
+        ran.all()
+    );
 }
 
 const WHOLE: &str = "set -e; mkdir -p results; resolve_trace_source; build_replay_cmd \"$PWD/results\"
@@ -131,21 +169,41 @@ fn a_replay_leaves_everything_and_says_what_failed_first() {
     let checkout = checkout();
     run(&checkout, &[], WHOLE).has(0, &["is 0", "replayed", "1 of 10 requests failed", "own trap"]);
     let left = crate::eval::support::names(&checkout.file("results"));
-    let expected = ["agentic_power_timezone_offset.txt", "aiperf_artifacts", "benchmark.log", "benchmark_command.txt", "gpu_metrics.csv"];
+    let expected = [
+        "agentic_power_timezone_offset.txt",
+        "aiperf_artifacts",
+        "benchmark.log",
+        "benchmark_command.txt",
+        "gpu_metrics.csv",
+    ];
     assert_eq!(left, expected);
-    assert!(checkout.read("results/benchmark_command.txt").contains("aiperf profile --scenario"));
+    assert!(
+        checkout
+            .read("results/benchmark_command.txt")
+            .contains("aiperf profile --scenario")
+    );
     assert_eq!(checkout.read("results/benchmark.log"), "replayed\n");
-    assert!(checkout.read("home/calls").contains("python -m utils.agentic.aggregation.process_agentic_result"));
+    assert!(
+        checkout
+            .read("home/calls")
+            .contains("python -m utils.agentic.aggregation.process_agentic_result")
+    );
     for (more, says) in [
         (&[("CLIENT_CODE", "9")][..], "is 9"),
-        (&[("CLIENT_CODE", "9"), ("AIPERF_FAILED_REQUEST_THRESHOLD", "0.05")], "is 9"),
+        (
+            &[("CLIENT_CODE", "9"), ("AIPERF_FAILED_REQUEST_THRESHOLD", "0.05")],
+            "is 9",
+        ),
         (&[("AIPERF_FAILED_REQUEST_THRESHOLD", "0.05")], "is 1"),
         (&[("PYTHON_CODE", "4")], "is 4"),
         (&[("REQUIRE_POWER", "1")], "power is required"),
         (&[("REQUIRE_POWER", "1"), ("ENABLE_AGENTX_POWER", "0")], "is 0"),
         (&[("REQUIRE_POWER", "1"), ("IS_MULTINODE", "true")], "is 0"),
         (&[("AIPERF_REQUIRED_SERVER_METRIC_PREFIX", "sglang:")], "is 0"),
-        (&[("AIPERF_REQUIRED_SERVER_METRIC_PREFIX", "vllm:")], "holds no metric that starts with vllm:"),
+        (
+            &[("AIPERF_REQUIRED_SERVER_METRIC_PREFIX", "vllm:")],
+            "holds no metric that starts with vllm:",
+        ),
     ] {
         run(&checkout, more, WHOLE).has(0, &[says]);
     }

@@ -37,9 +37,14 @@ fn a_server_is_waited_for_with_its_log() {
     let checkout = Checkout::new();
     let wait = "wait_for_server_ready --port $PORT --server-log server.log --server-pid $SERVER_PID --sleep-interval 1";
     let slow = [("SERVER_OPTIONS", "--startup-delay 1")];
-    let ran = run(&checkout, &slow, &format!("set -x\n{wait}\necho \"is $?\"; set -o | grep xtrace"));
+    let ran = run(
+        &checkout,
+        &slow,
+        &format!("set -x\n{wait}\necho \"is $?\"; set -o | grep xtrace"),
+    );
     ran.has(0, &["listening on http://", "is 0", "xtrace         \toff"]);
-    let ready = "wait_for_ready --endpoint http://0.0.0.0:$PORT/v1/models --log server.log --pid $SERVER_PID; echo \"is $?\"";
+    let ready =
+        "wait_for_ready --endpoint http://0.0.0.0:$PORT/v1/models --log server.log --pid $SERVER_PID; echo \"is $?\"";
     run(&checkout, &[], ready).has(0, &["is 0"]);
     let late = "wait_for_ready --endpoint http://0.0.0.0:$PORT/none --log server.log --pid $SERVER_PID --timeout 1 \
                 --sleep-interval 1; echo after";
@@ -54,7 +59,10 @@ fn a_server_that_dies_ends_the_script() {
     for (server, says) in [
         ("{ echo 'CUDA error' > dead.log; exit 3; } &", "CUDA error"),
         ("rm -f dead.log; { sleep 0.3; exit 3; } &", "left no log"),
-        ("{ echo 'one' > dead.log; sleep 0.5; printf 'last words' >> dead.log; } &", "last words"),
+        (
+            "{ echo 'one' > dead.log; sleep 0.5; printf 'last words' >> dead.log; } &",
+            "last words",
+        ),
     ] {
         let script = format!(
             "{server} pid=$!; wait_for_server_ready --port 9 --server-log dead.log --server-pid $pid --sleep-interval 1; echo after"
@@ -79,26 +87,42 @@ fn wrong_usage_returns_to_the_script() {
         "run_benchmark_serving --what",
     ] {
         let ran = checkout.run(&[], &format!("{call}; echo \"is $?\""));
-        assert!(ran.code == Some(0) && ran.stdout.contains("is 1"), "{call}: {}", ran.all());
+        assert!(
+            ran.code == Some(0) && ran.stdout.contains("is 1"),
+            "{call}: {}",
+            ran.all()
+        );
     }
 }
 
 #[test]
 fn throughput_is_measured_by_this_tool() {
     let checkout = Checkout::new();
-    let ran = run(&checkout, &[], &format!("{BENCH} \"$PWD/\" --server-pid $SERVER_PID --trust-remote-code --trust-remote-code; echo \"is $?\""));
+    let ran = run(
+        &checkout,
+        &[],
+        &format!("{BENCH} \"$PWD/\" --server-pid $SERVER_PID --trust-remote-code --trust-remote-code; echo \"is $?\""),
+    );
     ran.has(0, &["is 0"]);
     let result = saved(&checkout, "r_1.json");
     for (name, value) in [("num_prompts", 20), ("max_concurrency", 2), ("completed", 20)] {
         assert_eq!(result[name], value, "{name}");
     }
-    assert_eq!((&result["model_id"], &result["backend"]), (&"org/m".into(), &"vllm".into()));
+    assert_eq!(
+        (&result["model_id"], &result["backend"]),
+        (&"org/m".into(), &"vllm".into())
+    );
     let inputs: Vec<u64> = serde_json::from_value(result["input_lens"].clone()).expect("numbers");
     assert!(inputs.iter().all(|tokens| (51..=64).contains(tokens)), "{inputs:?}");
 
     // Served under another name, with a template; the result says what the script asked for.
     let other = [("SERVER_OPTIONS", "--model alias"), ("RESULT_FILENAME", "r_2")];
-    run(&checkout, &other, &format!("{BENCH} . --use-chat-template; echo \"is $?\"")).has(0, &["is 0", "serves `alias`"]);
+    run(
+        &checkout,
+        &other,
+        &format!("{BENCH} . --use-chat-template; echo \"is $?\""),
+    )
+    .has(0, &["is 0", "serves `alias`"]);
     assert_eq!(saved(&checkout, "r_2.json")["model_id"], "org/m");
     // A path of its own wins over the folder.
     let path = checkout.file("r_3").display().to_string();
@@ -126,7 +150,10 @@ fn a_server_that_dies_ends_the_measurement() {
 #[test]
 fn evals_alone_measure_nothing() {
     let checkout = Checkout::new();
-    let ran = checkout.run(&[("EVAL_ONLY", "true")], "run_benchmark_serving --nonsense; echo \"is $?\"");
+    let ran = checkout.run(
+        &[("EVAL_ONLY", "true")],
+        "run_benchmark_serving --nonsense; echo \"is $?\"",
+    );
     ran.has(0, &["EVAL_ONLY mode", "is 0"]);
     assert_eq!(ran.stdout.lines().count(), 2);
 }
@@ -139,25 +166,50 @@ fn the_client_of_a_checkout_wins() {
     let more = "--result-dir /w/ --dsv4 --tokenizer t --tokenizer-mode slow --endpoint /v1/completions --server-pid $$";
     let bench = BENCH.trim_end().trim_end_matches("--result-dir");
     let variables = [("MODEL", "org/m m"), ("RESULT_FILENAME", "r_1"), ("PORT", "7")];
-    checkout.run(&variables, &format!("{bench} {more}; echo \"is $?\"")).has(0, &["is 0"]);
+    checkout
+        .run(&variables, &format!("{bench} {more}; echo \"is $?\""))
+        .has(0, &["is 0"]);
     let given = checkout.read("arguments");
     let given: Vec<&str> = given.lines().collect();
     let pairs = [
-        ("--model", "org/m m"), ("--backend", "vllm"), ("--base-url", "http://0.0.0.0:7"), ("--dataset-name", "random"),
-        ("--random-input-len", "64"), ("--random-output-len", "16"), ("--random-range-ratio", "0.8"),
-        ("--num-prompts", "20"), ("--max-concurrency", "2"), ("--request-rate", "inf"), ("--num-warmups", "4"),
-        ("--percentile-metrics", "ttft,tpot,itl,e2el"), ("--result-dir", "/w/"), ("--result-filename", "r_1.json"),
-        ("--endpoint", "/v1/completions"), ("--tokenizer", "t"), ("--tokenizer-mode", "slow"),
+        ("--model", "org/m m"),
+        ("--backend", "vllm"),
+        ("--base-url", "http://0.0.0.0:7"),
+        ("--dataset-name", "random"),
+        ("--random-input-len", "64"),
+        ("--random-output-len", "16"),
+        ("--random-range-ratio", "0.8"),
+        ("--num-prompts", "20"),
+        ("--max-concurrency", "2"),
+        ("--request-rate", "inf"),
+        ("--num-warmups", "4"),
+        ("--percentile-metrics", "ttft,tpot,itl,e2el"),
+        ("--result-dir", "/w/"),
+        ("--result-filename", "r_1.json"),
+        ("--endpoint", "/v1/completions"),
+        ("--tokenizer", "t"),
+        ("--tokenizer-mode", "slow"),
     ];
     for (name, value) in pairs {
-        assert!(given.windows(2).any(|pair| pair == [name, value]), "{name} {value}: {given:?}");
+        assert!(
+            given.windows(2).any(|pair| pair == [name, value]),
+            "{name} {value}: {given:?}"
+        );
     }
     for flag in ["--ignore-eos", "--save-result", "--use-chat-template", "--dsv4"] {
         assert!(given.contains(&flag), "{flag}: {given:?}");
     }
-    assert!(!given.contains(&"--trust-remote-code") && !given.contains(&"--profile"), "{given:?}");
+    assert!(
+        !given.contains(&"--trust-remote-code") && !given.contains(&"--profile"),
+        "{given:?}"
+    );
     let failing = [&variables[..], &[("CODE", "3"), ("PROFILE", "1")]].concat();
-    checkout.run(&failing, &format!("{bench} --result-dir .; echo \"is $?\"")).has(0, &["is 1", "exited with code 3"]);
+    checkout
+        .run(&failing, &format!("{bench} --result-dir .; echo \"is $?\""))
+        .has(0, &["is 1", "exited with code 3"]);
     let given = checkout.read("arguments");
-    assert!(given.contains("--profile") && given.contains("--num-prompts\n2\n"), "{given}");
+    assert!(
+        given.contains("--profile") && given.contains("--num-prompts\n2\n"),
+        "{given}"
+    );
 }
