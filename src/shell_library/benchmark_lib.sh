@@ -23,8 +23,13 @@ _SWEEPCTL_READS="MODEL MODEL_NAME MODEL_PATH MODEL_PREFIX SERVED_MODEL_NAME FRAM
     AIPERF_USE_DYNAMO_CONV_AWARE_ROUTING AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID
     AIPERF_DYNAMO_SESSION_TIMEOUT_SECONDS"
 
-# Runs sweepctl as this very process: in the background, `$!` is its process id.
 _sweepctl() (
+    _sweepctl_exec "$@"
+)
+
+# Becomes sweepctl. In the background, `$!` is then its process id; in the foreground it needs a subshell.
+_sweepctl_exec() {
+    local _sweepctl_binary _sweepctl_name
     _sweepctl_binary="$_SWEEPCTL_ROOT/.sweepctl/bin/sweepctl"
     if [[ ! -x "$_sweepctl_binary" ]] && ! _sweepctl_binary="$(command -v sweepctl)"; then
         echo "ERROR: sweepctl is neither in $_SWEEPCTL_ROOT/.sweepctl/bin nor on PATH" >&2
@@ -41,7 +46,7 @@ _sweepctl() (
         export SWEEPCTL_ENVELOPE="$_SWEEPCTL_ROOT/.sweepctl/envelope.json"
     fi
     exec "$_sweepctl_binary" "$@"
-)
+}
 
 # Sets the job's variables that nobody passed on. A path that is not here is not this machine's.
 _sweepctl_fill() {
@@ -191,7 +196,7 @@ start_gpu_monitor() {
         echo "[GPU Monitor] neither nvidia-smi nor amd-smi is here: nothing is monitored"
         return 0
     fi
-    _sweepctl library gpu-monitor --vendor "$GPU_MONITOR_VENDOR" --output "$output" --interval "$interval" \
+    _sweepctl_exec library gpu-monitor --vendor "$GPU_MONITOR_VENDOR" --output "$output" --interval "$interval" \
         >/dev/null 2>&1 &
     GPU_MONITOR_PID=$!
     [[ "$GPU_MONITOR_VENDOR" != amd ]] || _sweepctl library gpu-snapshot --output "$output" --at start || true
@@ -489,6 +494,7 @@ ensure_hf_cli() {
 resolve_trace_source() {
     local found
     found="$(_sweepctl library trace-source)" || exit 1
+    # shellcheck disable=SC2034
     TRACE_SOURCE_FLAG="--public-dataset ${found%% *}"
     echo "traces: ${found%% *} (${found##* })"
     install_agentic_deps || return 1

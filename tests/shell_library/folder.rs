@@ -142,7 +142,7 @@ fn scripts_find_what_no_launcher_passed_on() {
     let checkout = Checkout::new();
     checkout.write(
         ".sweepctl/variables",
-        "CONC=4\0MODEL=from the job\0MULTI=two\nlines $(touch evil) `touch evil`\0EP_SIZE=8\0bad name=1\0MODEL_PATH=/nowhere\0\
+        "CONC=4\0MODEL=from the job\0MULTI=two\nlines $(touch evil) `touch evil`\0EP_SIZE=8\0bad name=1\0MODEL_PATH=/no/such/folder\0\
          MAX_MODEL_LEN=9\0KV_OFFLOADING=none\0IS_AGENTIC=1\0",
     );
     std::fs::create_dir(checkout.file(".sweepctl/bin")).expect("a folder");

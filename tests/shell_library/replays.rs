@@ -44,7 +44,10 @@ exit ${CLIENT_CODE:-0}
 fn checkout() -> Checkout {
     let checkout = Checkout::new();
     checkout.tool("uv", UV);
-    checkout.tool("nvidia-smi", "echo 'timestamp, index'; sleep 60");
+    checkout.tool(
+        "nvidia-smi",
+        "echo 'timestamp, index'; case \"$*\" in *-l*) exec sleep 60 ;; esac",
+    );
     checkout.write("home/replay.sh", CLIENT);
     checkout.write("home/python.sh", "exit ${PYTHON_CODE:-0}");
     // The checkout's own aggregation, which the python that stands in pretends to run.

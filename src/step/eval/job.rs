@@ -41,8 +41,13 @@ impl Job {
     #[must_use]
     pub fn as_planned(&self) -> Self {
         let mut job = self.clone();
-        job.env
-            .retain(|name, _| name.starts_with("GITHUB_") || !self.row.contains_key(name));
+        if !self.row.is_empty() {
+            let planned = |name: &str| {
+                let of_a_side = ["PREFILL_", "DECODE_"].iter().any(|side| name.starts_with(side));
+                (of_a_side || self.row.contains_key(name)) && !name.starts_with("GITHUB_")
+            };
+            job.env.retain(|name, _| !planned(name));
+        }
         job
     }
 

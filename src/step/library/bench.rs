@@ -59,8 +59,8 @@ pub struct Bench {
     #[arg(long)]
     result_dir: PathBuf,
     /// The checkout that may bring a client [default: the working directory]
-    #[arg(long, default_value = "")]
-    bench_serving_dir: PathBuf,
+    #[arg(long)]
+    bench_serving_dir: Option<PathBuf>,
     /// Ask under the model's chat template
     #[arg(long)]
     use_chat_template: bool,
@@ -92,16 +92,15 @@ impl Bench {
             self.num_prompts = self.max_concurrency;
         }
         let watched = Watched::start(self.server_pid, cancel);
-        let script = std::path::absolute(&self.bench_serving_dir)
-            .or_else(|_| std::env::current_dir())
-            .map(|folder| folder.join(OWN_CLIENT));
+        let folder = self.bench_serving_dir.as_deref().unwrap_or(Path::new("."));
+        let script = std::path::absolute(folder).map(|folder| folder.join(OWN_CLIENT));
         let measured = match script {
             Ok(script) if script.is_file() && is_on_path("python3") => {
                 self.with_script(&script, profile, &watched.cancel, show)
             }
             _ => self.with_own(profile, &watched.cancel, show),
         };
-        if watched.has_died() {
+        if watched.has_died(measured.is_err()) {
             let pid = self.server_pid.unwrap_or_default();
             let message = format!("the server (process {pid}) died while throughput was measured");
             return Err(Problem::file("", message).hint("its log says why"));
@@ -227,6 +226,8 @@ struct Watched {
     cancel: Cancellation,
     died: Arc<AtomicBool>,
     done: Arc<AtomicBool>,
+    watched: bool,
+    process: Option<Process>,
 }
 
 impl Watched {
@@ -235,9 +236,11 @@ impl Watched {
             cancel: cancel.part(None),
             died: Arc::default(),
             done: Arc::default(),
+            watched: pid.is_some(),
+            process: pid.and_then(Process::find),
         };
-        if let Some(pid) = pid {
-            let process = Process::find(pid);
+        if watched.watched {
+            let process = watched.process;
             let (died, done, part) = (watched.died.clone(), watched.done.clone(), watched.cancel.clone());
             std::thread::spawn(move || {
                 while !done.load(Ordering::SeqCst) {
@@ -252,9 +255,11 @@ impl Watched {
         watched
     }
 
-    fn has_died(&self) -> bool {
+    /// Whether the server died. Of a measurement that failed it may be the reason before the watch has seen it.
+    fn has_died(&self, failed: bool) -> bool {
         self.done.store(true, Ordering::SeqCst);
-        self.died.load(Ordering::SeqCst)
+        let gone = self.watched && !self.process.is_some_and(|process| process.lives());
+        self.died.load(Ordering::SeqCst) || (failed && gone)
     }
 }
 

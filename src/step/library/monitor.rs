@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -17,6 +17,10 @@ const QUERY: &str = "--query-gpu=timestamp,index,power.draw,temperature.gpu,cloc
                      utilization.gpu,utilization.memory";
 /// How often the monitor looks whether it is still wanted.
 const TICK: Duration = Duration::from_millis(100);
+/// How long the vendor's tool may take to end.
+const TOOL_GRACE: Duration = Duration::from_secs(1);
+/// How long the tool may take to answer once.
+const ANSWER: Duration = Duration::from_secs(30);
 /// How long a monitor may take to end.
 const GRACE: Duration = Duration::from_secs(5);
 /// AMD's tool stamps whole seconds: only a sample of a later second closes the benchmark's window.
@@ -87,7 +91,7 @@ fn tool(name: &str, arguments: &[&str]) -> Command {
 fn end(child: &mut Child) {
     let pid = i32::try_from(child.id()).unwrap_or_default();
     let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
-    let late = Instant::now() + GRACE / 2;
+    let late = Instant::now() + TOOL_GRACE;
     while matches!(child.try_wait(), Ok(None)) && Instant::now() < late {
         std::thread::sleep(TICK / 4);
     }
@@ -174,11 +178,27 @@ fn drop_cut_line(path: &Path) -> io::Result<bool> {
 }
 
 fn last_sample(output: &Path) -> io::Result<()> {
-    let sample = tool("nvidia-smi", &[QUERY, "--format=csv,noheader"]).output()?;
+    let sample = answer(tool("nvidia-smi", &[QUERY, "--format=csv,noheader"]))?;
     if !sample.status.success() {
         return Err(io::Error::other(format!("nvidia-smi: {}", sample.status)));
     }
     File::options().append(true).open(output)?.write_all(&sample.stdout)
+}
+
+/// What a tool prints; one that hangs, as on a broken GPU, is ended.
+fn answer(mut command: Command) -> io::Result<Output> {
+    let child = command.stdout(Stdio::piped()).spawn()?;
+    let pid = i32::try_from(child.id()).unwrap_or_default();
+    let (done, ended) = std::sync::mpsc::channel::<()>();
+    let watch = std::thread::spawn(move || {
+        if ended.recv_timeout(ANSWER).is_err() {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
+        }
+    });
+    let output = child.wait_with_output();
+    let _ = done.send(());
+    let _ = watch.join();
+    output
 }
 
 /// What AMD's tool says of energy, and at the start of the GPUs, in files beside the metrics. One that fails leaves none.
@@ -193,7 +213,7 @@ pub fn snapshot(output: &Path, at: At, show: &mut dyn FnMut(&str)) {
     };
     for (name, arguments) in wanted {
         let path = beside(output, name);
-        let answer = tool("amd-smi", arguments).output();
+        let answer = answer(tool("amd-smi", arguments));
         let written = match answer {
             Ok(answer) if answer.status.success() => std::fs::write(&path, answer.stdout),
             Ok(answer) => Err(io::Error::other(answer.status.to_string())),
