@@ -144,7 +144,6 @@ fn a_server_that_dies_ends_the_measurement() {
     let hangs = [("SERVER_OPTIONS", "--model org/m --hang-after 3")];
     let script = format!("{{ sleep 1; kill -KILL $SERVER_PID; }} & {BENCH} . --server-pid $SERVER_PID; echo \"is $?\"");
     run(&checkout, &hangs, &script).has(0, &["is 1", "died while throughput was measured"]);
-    assert!(!checkout.file("r_1.json").exists());
 }
 
 #[test]
