@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::config::problem::{Problem, Problems};
 use crate::files::{self, shown};
 use crate::step::eval::job::Job;
-use crate::step::eval::meta_env::{Batch, FILE, MetaEnv};
+use crate::step::eval::meta_env;
 use crate::step::eval::parse_concurrency;
 use crate::step::stage::{self, EVAL};
 
@@ -29,20 +29,22 @@ pub struct Points {
 }
 
 impl Points {
-    fn batch(&self) -> Result<Option<Batch>, Problem> {
+    /// The keys of the description, with their lists.
+    fn keys(&self) -> Result<Vec<(&'static str, Vec<u64>)>, Problem> {
         if self.all.trim().is_empty() {
-            return Ok(None);
+            return Ok(Vec::new());
         }
-        let list = |text: &str| match text.trim() {
-            "" => Ok(Vec::new()),
+        let list = |name, text: &str| match text.trim() {
+            "" => Ok((name, Vec::new())),
             text => parse_concurrency(text)
+                .map(|points| (name, points))
                 .map_err(|why| Problem::file("", why).hint("give positive numbers with spaces between")),
         };
-        Ok(Some(Batch {
-            eval_concs: list(&self.all)?,
-            completed_eval_concs: list(&self.completed)?,
-            failed_eval_concs: list(&self.failed)?,
-        }))
+        Ok(vec![
+            list("eval_concs", &self.all)?,
+            list("completed_eval_concs", &self.completed)?,
+            list("failed_eval_concs", &self.failed)?,
+        ])
     }
 }
 
@@ -51,34 +53,33 @@ impl Points {
 /// # Errors
 /// Concurrencies that are no numbers, and a file that cannot be written.
 pub fn describe(out: &Path, job: &Job, conc: Option<&str>, points: &Points) -> Result<(), Problem> {
-    let (mut meta, _) = MetaEnv::of(&job.as_planned());
+    let (meta, _) = meta_env::of(&job.as_planned());
     let found = read(out).filter(|found| {
         let id = found.get("job_id").and_then(Value::as_str).unwrap_or_default();
         id == job.id
     });
-    let said = |name: &str| found.as_ref()?.get(name).cloned();
-    meta.batch = points.batch()?;
+    let mut keys = points.keys()?;
     let concs = conc
         .map(parse_concurrency)
         .transpose()
         .map_err(|why| Problem::file("", why))?;
-    meta.conc = match (&meta.batch, &concs) {
-        (Some(batch), _) => batch.eval_concs.first().copied().unwrap_or_default(),
-        (None, Some(concs)) => concs.first().copied().unwrap_or_default(),
-        (None, None) => {
-            let own = job.number("CONC", 1).ok().flatten();
-            said("conc").and_then(|conc| conc.as_u64()).or(own).unwrap_or(1)
-        }
-    };
+    let first = keys.first().map(|(_, all)| all.as_slice()).or(concs.as_deref());
+    let conc = first.and_then(|all| all.first().copied()).unwrap_or_else(|| {
+        let said = found.as_ref().and_then(|found| found.get("conc")?.as_u64());
+        said.or(job.number("CONC", 1).ok().flatten()).unwrap_or(1)
+    });
+    let single = concs.as_ref().is_some_and(|concs| concs.len() == 1);
+    if let (true, Some(several)) = (keys.is_empty() && !single, concs) {
+        keys.push(("eval_concs", several));
+    }
     let written = serde_json::to_value(&meta).unwrap_or_default();
     let mut all = written.as_object().cloned().unwrap_or_default();
-    if meta.batch.is_none() && concs.as_ref().is_some_and(|concs| concs.len() > 1) {
-        all.insert("eval_concs".to_owned(), json!(concs));
-    }
+    all.insert("conc".to_owned(), json!(conc));
+    all.extend(keys.into_iter().map(|(name, points)| (name.to_owned(), json!(points))));
     // What only the eval knew; of a description for one concurrency, no batch.
     for (name, value) in found.into_iter().flatten() {
-        if !all.contains_key(&name) && !(concs.as_ref().is_some_and(|concs| concs.len() == 1) && name.contains("concs"))
-        {
+        let of_a_batch = name.ends_with("eval_concs");
+        if all.get(&name).is_none_or(Value::is_null) && !(single && of_a_batch) {
             all.insert(name, value);
         }
     }
@@ -187,10 +188,4 @@ fn holds(outer: &Path, inner: &Path) -> bool {
         (Ok(outer), Ok(inner)) => inner.starts_with(outer),
         _ => true,
     }
-}
-
-/// The description's place in a folder.
-#[must_use]
-pub fn place(folder: &Path) -> PathBuf {
-    folder.join(FILE)
 }
