@@ -34,6 +34,7 @@ mod repositories;
 mod schemas;
 mod screens;
 mod serving;
+mod shell_library;
 mod slurm;
 mod support;
 mod throughput;

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 use super::output;
 use super::render::rendered;
+use super::shell_library;
+use crate::step::job_folder::LIBRARY;
 use crate::workflow::init::{self, Outcome};
 use crate::workflow::templates::FOLDER;
 
@@ -26,6 +28,9 @@ pub struct Init {
     /// The repository's root
     #[arg(value_name = "DIR", default_value = ".")]
     dir: PathBuf,
+    /// Write the shell library anew over one that is there
+    #[arg(long)]
+    replace: bool,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -47,6 +52,11 @@ impl Init {
         let (workflows, _) = rendered(&self.dir, Path::new(FOLDER))?;
         let workflows: Vec<(String, String)> = workflows.into_iter().map(|file| (file.path, file.text)).collect();
         all.extend(init::write(&self.dir, &workflows)?);
+        let library = [(LIBRARY.to_owned(), shell_library::TEXT.to_owned())];
+        match self.replace {
+            true => all.extend(init::replace(&self.dir, &library)?),
+            false => all.extend(init::write(&self.dir, &library)?),
+        }
         let lines: Vec<Line> = all.into_iter().map(|(file, outcome)| Line { file, outcome }).collect();
         if output::wants_json(self.json) {
             return output::json(&lines);

@@ -19,6 +19,8 @@ pub enum Outcome {
     Written,
     /// It was there, and stays as it is.
     Kept,
+    /// It was there, and is written anew.
+    Replaced,
 }
 
 impl Outcome {
@@ -28,6 +30,7 @@ impl Outcome {
         match self {
             Self::Written => "written",
             Self::Kept => "kept",
+            Self::Replaced => "replaced",
         }
     }
 }
@@ -103,6 +106,23 @@ pub fn write(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Out
         }
     }
     problems.into_result()?;
+    Ok(all)
+}
+
+/// Writes files, also over others.
+///
+/// # Errors
+/// As [`write`].
+pub fn replace(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Outcome)>, Problems> {
+    let mut all = write(root, files)?;
+    for ((path, outcome), (_, text)) in all.iter_mut().zip(files) {
+        let target = root.join(&*path);
+        if *outcome == Outcome::Kept && std::fs::read_to_string(&target).ok().as_ref() != Some(text) {
+            crate::files::write_atomic(&target, text.as_bytes())
+                .map_err(|error| Problem::file(path, format!("`{path}` cannot be written: {error}")))?;
+            *outcome = Outcome::Replaced;
+        }
+    }
     Ok(all)
 }
 

@@ -27,12 +27,14 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
+use crate::secrets::Mask;
 use crate::step::clean;
 use crate::step::environment::eval_max_model_len;
 use crate::step::eval::context;
 use crate::step::eval::framework;
 use crate::step::eval::job::Job;
 use crate::step::eval::task::{self, Task};
+use crate::step::job_folder;
 use crate::step::places::Places;
 use crate::step::stage::shown;
 
@@ -77,9 +79,10 @@ pub fn launch(
     let _lock = lock(job.state).map_err(infrastructure)?;
     leftovers::adopt();
     clear(backend, job, show)?;
-    let fits = backend.intend(job).map(drop);
-    fits.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
+    let intent = backend.intend(job);
+    let intent = intent.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
     preflight::check(backend, job, limits.preflight, cancel, show)?;
+    lay_folder(intent.backend, job, show)?;
     leftovers::mark(job.state).map_err(|error| {
         let name = job.state.display().to_string();
         infrastructure(Problem::file(
@@ -129,6 +132,17 @@ fn clear(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) 
     }
     let problems = cleaned.problems.into_result();
     problems.map_err(|problems| Failure::new(Kind::Infrastructure, problems))
+}
+
+/// Lays the job's folder into the checkout. Where it cannot be written, only jobs whose scripts read it end here.
+fn lay_folder(backend: &str, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    let laid = job_folder::lay(job.workspace, job.envelope, job.environment, &Mask::of_environment());
+    let Err(problem) = laid else { return Ok(()) };
+    if backend != "local" && job_folder::is_needed(job.workspace) {
+        return Err(infrastructure(problem));
+    }
+    show(&format!("launch: warning: {}", problem.message));
+    Ok(())
 }
 
 /// Releases what a runner's earlier launch left, also one that was killed. Says what it released.
@@ -183,7 +197,8 @@ pub fn eval_context(
 /// The eval task that a job was given beside its row: EVAL_TASKS, else, where the row names no suite, its cluster's.
 #[must_use]
 pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Option<String> {
-    let variable = std::env::var("EVAL_TASKS").ok().filter(|task| !task.trim().is_empty());
+    let job = Job::here(None);
+    let variable = task::given(|name| job.text(name)).map(str::to_owned);
     let suite = envelope
         .row
         .eval
