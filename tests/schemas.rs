@@ -111,7 +111,7 @@ fn every_file_names_its_schema_and_fits_it() {
 }
 
 /// Texts that use every field of their kind; `FIELDS` stands for all fields of a row.
-const WHOLE: [(Kind, &str); 8] = [
+const WHOLE: [(Kind, &str); 9] = [
     (
         Kind::Master,
         "a:
@@ -184,7 +184,11 @@ c:
   l: [a_0, b_0, c_0, d_0, e_0]
 hardware:
   l: { available-cpu-dram-mib: 1, gpus-per-node: 1 }
-clusters:
+",
+    ),
+    (
+        Kind::Clusters,
+        "clusters:
   a: { backend: script, path: runners/a.sh }
   b:
     fleets: [b]

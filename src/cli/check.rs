@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::inputs::CONFIGS;
 use super::output;
+use crate::config::clusters::Clusters;
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
@@ -97,7 +98,7 @@ impl Check {
                 None => {
                     let place = path.display().to_string();
                     let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
-                    let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
+                    let names = "*-master.yaml, runners.yaml, clusters.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
                                  thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));
                 }
@@ -140,5 +141,8 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         return Ok(());
     };
     let runners = Runners::load(runners)?;
+    for clusters in of(Kind::Clusters) {
+        Clusters::load(clusters, Some(&runners))?;
+    }
     Expansion::default().rows(master.values(), &runners).map(|_| ())
 }

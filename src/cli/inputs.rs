@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 
+use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::labels::{self, Labels};
 use crate::config::master::{self, Master};
 use crate::config::policy::{self, EvalPolicies, EvalPolicy};
@@ -101,6 +102,36 @@ pub fn declare_launch_secrets() -> Result<(), Problems> {
         secrets::declare(settings.launch_secrets);
     }
     Ok(())
+}
+
+/// The fleet: its runners, and what starts jobs on them.
+#[derive(Debug, Clone, Args)]
+pub struct FleetArgs {
+    /// The runners file
+    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
+    pub runner_config: PathBuf,
+    /// The clusters file
+    #[arg(long, value_name = "FILE", default_value = "configs/clusters.yaml")]
+    pub cluster_config: PathBuf,
+}
+
+impl FleetArgs {
+    /// Where the files are.
+    #[must_use]
+    pub fn files(&self) -> FleetFiles {
+        FleetFiles {
+            runners: self.runner_config.clone(),
+            clusters: self.cluster_config.clone(),
+        }
+    }
+
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load(&self) -> Result<Fleet, Problems> {
+        Fleet::read(&self.files())
+    }
 }
 
 /// Where the inputs of the matrix stand.

@@ -2,18 +2,15 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::inputs::{self, PolicyArgs};
+use super::inputs::{self, FleetArgs, PolicyArgs};
 use super::{annotate, envelope_file, job, output};
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
-use crate::config::source::Source;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::runner::{self, RunnerFile};
@@ -25,7 +22,7 @@ use crate::step::launch::{self, Limits, backends, leftovers, preflight};
 
 /// Launch a job on its runner, and check what it leaves
 ///
-/// The runner's cluster in configs/runners.yaml names the backend. What earlier jobs of this runner left is cleared
+/// The runner's cluster in configs/clusters.yaml names the backend. What earlier jobs of this runner left is cleared
 /// first, then the node is checked, then the job runs; its output is shown line by line and kept in the workspace, and
 /// everything that it started is ended with it. RESULT_FILENAME is written to the job's environment before anything
 /// starts.
@@ -53,9 +50,8 @@ pub struct Launch {
     /// Seconds that the checks of the node may take
     #[arg(long, value_name = "N", default_value_t = preflight::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     preflight_seconds: u64,
-    /// The runners file
-    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
-    runner_config: PathBuf,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -72,7 +68,7 @@ fn help() -> String {
         "\
 Exit codes:
   0   done: the job left what it should
-  1   refused: the envelope, the runners file or the policy
+  1   refused: the envelope, the fleet's files or the policy
   2   wrong usage
 {}
   130 ended by SIGINT; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT
@@ -115,17 +111,17 @@ impl Launch {
             return self.release(envelope.as_ref());
         };
         inputs::declare_launch_secrets()?;
-        let runners = self.runners()?;
+        let fleet = self.fleet.load()?;
         let workspace = std::path::absolute(&self.workspace)?;
         let mut place = job::place(envelope, self.runner_name.as_deref())?;
         place.workspace = workspace.display().to_string();
         let policy = self.policy.load()?;
         place.eval_max_model_len = launch::eval_context(envelope, policy.eval_context, &mut warn)?;
         let environment = Environment::new(envelope, &place)?;
-        let task = launch::given_task(envelope, &runners, &place.runner_name);
+        let task = launch::given_task(envelope, &fleet.clusters, &place.runner_name);
         let tasks = launch::task_names(envelope, task.as_deref());
         let backend =
-            backends::of(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
+            backends::of(&fleet, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
         let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
         let prepared = Prepared {
             envelope,
@@ -152,10 +148,6 @@ impl Launch {
         output::text(&format!("done: {} in {}\n", envelope.name, workspace.display()))
     }
 
-    fn runners(&self) -> Result<Runners, Problems> {
-        Runners::load(&Arc::new(Source::read(&self.runner_config)?))
-    }
-
     fn release(&self, envelope: Option<&Envelope>) -> anyhow::Result<()> {
         let own = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
         let named = self.runner_name.clone().or(own);
@@ -166,8 +158,9 @@ impl Launch {
         })?;
         let state = leftovers::state_folder(&runner).map_err(Problems::from)?;
         let backend = self
-            .runners()
-            .and_then(|runners| backends::of(&runners, &runner, &runner, None).map_err(Problems::from));
+            .fleet
+            .load()
+            .and_then(|fleet| backends::of(&fleet, &runner, &runner, None).map_err(Problems::from));
         let released = match backend {
             Ok(backend) => launch::release(&*backend, &runner, &state)?,
             // The checkout may be what failed: processes are found without it.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 
 use super::changelog::{Changelog, ChangelogFile};
+use super::clusters::Clusters;
 use super::labels::Labels;
 use super::master::{self, MasterFile};
 use super::policy::EvalPolicies;
@@ -22,6 +23,8 @@ pub enum Kind {
     Master,
     /// `configs/runners.yaml`
     Runners,
+    /// `configs/clusters.yaml`
+    Clusters,
     /// `perf-changelog.yaml`
     Changelog,
     /// `configs/eval-policy.yaml`
@@ -38,9 +41,10 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Master,
         Self::Runners,
+        Self::Clusters,
         Self::Changelog,
         Self::EvalPolicy,
         Self::Labels,
@@ -55,6 +59,7 @@ impl Kind {
         match self {
             Self::Master => "master",
             Self::Runners => "runners",
+            Self::Clusters => "clusters",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
             Self::Labels => "labels",
@@ -69,6 +74,7 @@ impl Kind {
     pub fn of(file_name: &str) -> Option<Self> {
         match file_name {
             "runners.yaml" => Some(Self::Runners),
+            "clusters.yaml" => Some(Self::Clusters),
             "perf-changelog.yaml" => Some(Self::Changelog),
             "eval-policy.yaml" => Some(Self::EvalPolicy),
             "labels.yaml" => Some(Self::Labels),
@@ -86,6 +92,7 @@ impl Kind {
         match self {
             Self::Master => schema_of::<MasterFile>("Master configs"),
             Self::Runners => schema_of::<Runners>("Runners"),
+            Self::Clusters => schema_of::<Clusters>("Clusters"),
             Self::Changelog => schema_of::<ChangelogFile>("Changelog"),
             Self::EvalPolicy => schema_of::<EvalPolicies>("Eval policies"),
             Self::Labels => schema_of::<Labels>("Labels"),
@@ -103,6 +110,7 @@ impl Kind {
         Ok(match self {
             Self::Master => master::load(std::slice::from_ref(source))?.len(),
             Self::Runners => Runners::load(source)?.labels.len(),
+            Self::Clusters => Clusters::load(source, None)?.clusters.len(),
             Self::Changelog => {
                 let changelog = Changelog::parse(source)?;
                 changelog.decode(&changelog.items())?.len()
@@ -130,6 +138,7 @@ impl Kind {
         match self {
             Self::Master => "config",
             Self::Runners | Self::Labels => "label",
+            Self::Clusters => "cluster",
             Self::Changelog => "entry",
             Self::EvalPolicy => "policy",
             Self::Thresholds => "threshold",

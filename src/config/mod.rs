@@ -3,6 +3,7 @@
 pub mod changelog;
 pub mod clusters;
 pub mod decode;
+pub mod fleet;
 pub mod kind;
 pub mod labels;
 pub mod master;

@@ -43,6 +43,10 @@ pub fn inputs(root: &Path) -> Vec<(String, String)> {
             include_str!("starter/starter-master.yaml").to_owned(),
         ),
         ("configs/runners.yaml", include_str!("starter/runners.yaml").to_owned()),
+        (
+            "configs/clusters.yaml",
+            include_str!("starter/clusters.yaml").to_owned(),
+        ),
         ("configs/labels.yaml", labels::BUILT_IN.to_owned()),
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
         ("configs/thresholds.yaml", thresholds::BUILT_IN.to_owned()),

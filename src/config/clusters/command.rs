@@ -91,7 +91,7 @@ impl Command {
     }
 
     /// Reads a list of arguments.
-    pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
+    pub(in crate::config) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
         let arguments = d.list(node, name, 1, |d, item| {
             let text = d.string(item, name)?;
             match parts(&text) {

@@ -8,8 +8,8 @@ use super::script::Script;
 use super::slurm::{SlurmBackend, gpus_per_node};
 use super::srt::SrtBackend;
 use crate::config::clusters;
+use crate::config::fleet::Fleet;
 use crate::config::problem::{Problem, nearest};
-use crate::config::runners::Runners;
 use crate::secrets::Mask;
 
 /// The backend of the runner's cluster; `label` is the job's, and `task` the eval task that the job was given, where it
@@ -17,15 +17,12 @@ use crate::secrets::Mask;
 ///
 /// # Errors
 /// A runner without a cluster, and settings that do not fit it.
-pub fn of(runners: &Runners, label: &str, runner: &str, task: Option<String>) -> Result<Box<dyn Backend>, Problem> {
-    let Some((_, cluster)) = runners.cluster(runner) else {
-        let fleets = runners.clusters.values().flat_map(|cluster| &cluster.fleets);
+pub fn of(fleet: &Fleet, label: &str, runner: &str, task: Option<String>) -> Result<Box<dyn Backend>, Problem> {
+    let Some((_, cluster)) = fleet.clusters.of(runner) else {
+        let fleets = fleet.clusters.clusters.values().flat_map(|cluster| &cluster.fleets);
         let known: Vec<&str> = fleets.map(String::as_str).collect();
         let message = format!("no cluster starts jobs on the runner `{runner}`");
-        let hint = format!(
-            "add one to `clusters` in configs/runners.yaml; {}",
-            nearest(runner, known)
-        );
+        let hint = format!("add one to configs/clusters.yaml; {}", nearest(runner, known));
         return Err(Problem::file("", message).hint(hint));
     };
     Ok(match &cluster.backend {
@@ -34,12 +31,12 @@ pub fn of(runners: &Runners, label: &str, runner: &str, task: Option<String>) ->
         clusters::Backend::Container(settings) => Box::new(Container::new(settings, runner)?),
         clusters::Backend::Slurm(settings) => Box::new(SlurmBackend {
             settings: settings.clone(),
-            gpus_per_node: gpus_per_node(runners, label, runner),
+            gpus_per_node: gpus_per_node(&fleet.runners, label, runner),
             mask: Mask::of_environment(),
         }),
         clusters::Backend::Srt(settings) => Box::new(SrtBackend {
             settings: settings.clone(),
-            gpus_per_node: gpus_per_node(runners, label, runner),
+            gpus_per_node: gpus_per_node(&fleet.runners, label, runner),
             mask: Mask::of_environment(),
         }),
     })

@@ -62,7 +62,7 @@ impl Local {
             Some(command) => commands.push(("throughput-command", command)),
             None => {
                 let message = "the job measures throughput, and the runner's cluster has no `throughput-command`";
-                let hint = "give the cluster one in configs/runners.yaml, or plan evals only";
+                let hint = "give the cluster one in configs/clusters.yaml, or plan evals only";
                 results.push(Err(Problem::file("", message).hint(hint)));
             }
         }
@@ -73,7 +73,7 @@ impl Local {
                     return Ok(());
                 }
                 let problem = Problem::file("", format!("the program `{program}` of `{name}` is not here"));
-                Err(problem.hint("install it, or correct the cluster in configs/runners.yaml"))
+                Err(problem.hint("install it, or correct the cluster in configs/clusters.yaml"))
             }));
         }
         results

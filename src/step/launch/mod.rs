@@ -22,9 +22,9 @@ use std::time::{Duration, SystemTime};
 use self::backend::{Backend, Prepared, Show};
 use self::failure::{Failure, Kind};
 use self::outputs::Expected;
+use crate::config::clusters::Clusters;
 use crate::config::policy::EvalContext;
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::step::clean;
@@ -181,7 +181,7 @@ pub fn eval_context(
 
 /// The eval task that a job was given beside its row: EVAL_TASKS, else, where the row names no suite, its cluster's.
 #[must_use]
-pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Option<String> {
+pub fn given_task(envelope: &Envelope, clusters: &Clusters, runner: &str) -> Option<String> {
     let variable = std::env::var("EVAL_TASKS").ok().filter(|task| !task.trim().is_empty());
     let suite = envelope
         .row
@@ -189,7 +189,7 @@ pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Optio
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    let of_cluster = || runners.cluster(runner)?.1.backend.eval_task().map(str::to_owned);
+    let of_cluster = || clusters.of(runner)?.1.backend.eval_task().map(str::to_owned);
     variable.or_else(|| if suite { None } else { of_cluster() })
 }
 

@@ -25,7 +25,7 @@ impl Script {
         let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
         path.map(|path| Self { path }).ok_or_else(|| {
             Problem::file("", format!("no launch script can be named after the runner `{runner}`"))
-                .hint("give the cluster a `path` in configs/runners.yaml")
+                .hint("give the cluster a `path` in configs/clusters.yaml")
         })
     }
 

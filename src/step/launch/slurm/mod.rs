@@ -57,7 +57,7 @@ impl SlurmBackend {
             .ok_or_else(|| {
                 let fleet = clusters::fleet(runner);
                 Problem::file("", format!("`{fleet}` is no name of a launch script"))
-                    .hint("give the cluster a `path` in configs/runners.yaml")
+                    .hint("give the cluster a `path` in configs/clusters.yaml")
             })
     }
 

@@ -85,7 +85,8 @@ pub fn check(environment: &Environment) -> Result<(), Problems> {
         .filter(|name| RESERVED.iter().any(|start| name.starts_with(start)))
     {
         let message = format!("the variable `{name}` cannot be passed to a Slurm job: sbatch takes it for an option");
-        problems.push(Problem::file("", message).hint("give options in the cluster's `extra` of configs/runners.yaml"));
+        problems
+            .push(Problem::file("", message).hint("give options in the cluster's `extra` of configs/clusters.yaml"));
     }
     problems.into_result()
 }
@@ -190,7 +191,7 @@ fn refused(failure: Option<Failure>) -> Problem {
         ),
         Some(failure @ Failure::Refused(_)) => (
             failure.to_string(),
-            "correct the cluster in configs/runners.yaml: its partition, account, time and extra options",
+            "correct the cluster in configs/clusters.yaml: its partition, account, time and extra options",
         ),
     };
     Problem::file("", message).hint(hint)
