@@ -24,6 +24,8 @@ const MASTER_END: &str = "-master.yaml";
 const POLICY: &str = "configs/eval-policy.yaml";
 /// The repository's own labels file.
 const LABELS: &str = "configs/labels.yaml";
+/// The repository's own engines file.
+const ENGINES: &str = "configs/engines.yaml";
 /// The repository's own workflow settings.
 const WORKFLOWS: &str = "configs/workflows.yaml";
 
@@ -113,15 +115,20 @@ pub struct FleetArgs {
     /// The clusters file
     #[arg(long, value_name = "FILE", default_value = "configs/clusters.yaml")]
     pub cluster_config: PathBuf,
+    /// The engines file [default: configs/engines.yaml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    pub engine_config: Option<PathBuf>,
 }
 
 impl FleetArgs {
     /// Where the files are.
     #[must_use]
     pub fn files(&self) -> FleetFiles {
+        let own = || Path::new(ENGINES).exists().then(|| PathBuf::from(ENGINES));
         FleetFiles {
             runners: self.runner_config.clone(),
             clusters: self.cluster_config.clone(),
+            engines: self.engine_config.clone().or_else(own),
         }
     }
 

@@ -52,6 +52,15 @@ pub struct Launch {
     preflight_seconds: u64,
     #[command(flatten)]
     fleet: FleetArgs,
+    /// Serve the job on this node, whose scheduler was given it: what a batch job calls
+    #[arg(long, hide = true, requires = "state")]
+    on_node: bool,
+    /// The state folder, instead of the runner's
+    #[arg(long, hide = true, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// The eval's task, instead of the cluster's
+    #[arg(long, hide = true, value_name = "TASK")]
+    eval_task: Option<String>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -118,11 +127,19 @@ impl Launch {
         let policy = self.policy.load()?;
         place.eval_max_model_len = launch::eval_context(envelope, policy.eval_context, &mut warn)?;
         let environment = Environment::new(envelope, &place)?;
-        let task = launch::given_task(envelope, &fleet.clusters, &place.runner_name);
+        let given = || launch::given_task(envelope, &fleet.clusters, &place.runner_name);
+        let task = self.eval_task.clone().or_else(given);
         let tasks = launch::task_names(envelope, task.as_deref());
-        let backend =
-            backends::of(&fleet, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
-        let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
+        let (label, runner) = (&envelope.row.topology.runner, &place.runner_name);
+        let backend = match self.on_node {
+            true => backends::on_node(&fleet, envelope, runner, task),
+            false => backends::of(&fleet, Some(envelope), label, runner, task),
+        };
+        let backend = backend.map_err(Problems::from)?;
+        let state = match &self.state {
+            Some(state) => state.clone(),
+            None => leftovers::state_folder(runner).map_err(Problems::from)?,
+        };
         let prepared = Prepared {
             envelope,
             environment: &environment,
@@ -139,6 +156,9 @@ impl Launch {
         };
         leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
+        if self.on_node {
+            return Ok(launch::serve(&*backend, &prepared, &cancel, &mut show)?);
+        }
         announce(&environment)?;
         launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
         let result = environment.get("RESULT_FILENAME").unwrap_or_default();
@@ -160,7 +180,7 @@ impl Launch {
         let backend = self
             .fleet
             .load()
-            .and_then(|fleet| backends::of(&fleet, &runner, &runner, None).map_err(Problems::from));
+            .and_then(|fleet| backends::of(&fleet, None, &runner, &runner, None).map_err(Problems::from));
         let released = match backend {
             Ok(backend) => launch::release(&*backend, &runner, &state)?,
             // The checkout may be what failed: processes are found without it.

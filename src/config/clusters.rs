@@ -20,11 +20,11 @@ use super::decode::{Decoder, Fields};
 use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
-pub use command::Command;
+pub use command::{Command, Template};
 pub use container::{Container, Gpus, Mount, Runtime};
 pub use local::{Local, ready_timeout};
 pub use script::Script;
-pub use slurm::Slurm;
+pub use slurm::{InContainer, Slurm};
 pub use srt::Srt;
 
 /// The settings of a backend.
@@ -137,6 +137,11 @@ pub struct Cluster {
     /// Runners that belong to it whatever their fleet's cluster is.
     #[schemars(default, length(min = 1), inner(length(min = 1)))]
     pub runners: Vec<String>,
+    /// Variables of its jobs.
+    #[schemars(default)]
+    pub env: IndexMap<String, Template>,
+    /// What its servers call their model, where no engine and no recipe says so.
+    pub served_model_name: Option<Template>,
     /// What starts the jobs.
     #[schemars(flatten)]
     pub backend: Backend,
@@ -154,6 +159,8 @@ impl Backend {
     pub fn eval_task(&self) -> Option<&str> {
         match self {
             Self::Local(settings) => settings.eval_task.as_deref(),
+            Self::Container(settings) => settings.eval_task.as_deref(),
+            Self::Slurm(settings) => settings.eval_task.as_deref(),
             _ => None,
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::clusters::Clusters;
+use super::engines::{self, Engines};
 use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
@@ -15,15 +16,21 @@ pub struct Fleet {
     pub runners: Runners,
     /// What starts jobs on them.
     pub clusters: Clusters,
+    /// What serves rows without a launch script.
+    pub engines: Engines,
+    /// Where all of it was read.
+    pub files: FleetFiles,
 }
 
 /// Where the files of a fleet are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FleetFiles {
     /// The runners file.
     pub runners: PathBuf,
     /// The clusters file.
     pub clusters: PathBuf,
+    /// The engines file; the built-in one unless given.
+    pub engines: Option<PathBuf>,
 }
 
 impl Fleet {
@@ -38,8 +45,19 @@ impl Fleet {
         let runners = runners.map_err(|more| problems.extend(more)).ok();
         let clusters = source(&files.clusters).and_then(|source| Clusters::load(&source, runners.as_ref()));
         let clusters = clusters.map_err(|more| problems.extend(more)).ok();
-        match (runners, clusters) {
-            (Some(runners), Some(clusters)) => Ok(Self { runners, clusters }),
+        let engines = match &files.engines {
+            Some(path) => source(path),
+            None => Ok(Arc::new(Source::new("<built-in>/engines.yaml", engines::BUILT_IN))),
+        };
+        let engines = engines.and_then(|source| Engines::load(&source));
+        let engines = engines.map_err(|more| problems.extend(more)).ok();
+        match (runners, clusters, engines) {
+            (Some(runners), Some(clusters), Some(engines)) => Ok(Self {
+                runners,
+                clusters,
+                engines,
+                files: files.clone(),
+            }),
             _ => Err(problems),
         }
     }

@@ -6,6 +6,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 
 use super::changelog::{Changelog, ChangelogFile};
 use super::clusters::Clusters;
+use super::engines::Engines;
 use super::labels::Labels;
 use super::master::{self, MasterFile};
 use super::policy::EvalPolicies;
@@ -25,6 +26,8 @@ pub enum Kind {
     Runners,
     /// `configs/clusters.yaml`
     Clusters,
+    /// `configs/engines.yaml`
+    Engines,
     /// `perf-changelog.yaml`
     Changelog,
     /// `configs/eval-policy.yaml`
@@ -41,10 +44,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Master,
         Self::Runners,
         Self::Clusters,
+        Self::Engines,
         Self::Changelog,
         Self::EvalPolicy,
         Self::Labels,
@@ -60,6 +64,7 @@ impl Kind {
             Self::Master => "master",
             Self::Runners => "runners",
             Self::Clusters => "clusters",
+            Self::Engines => "engines",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
             Self::Labels => "labels",
@@ -75,6 +80,7 @@ impl Kind {
         match file_name {
             "runners.yaml" => Some(Self::Runners),
             "clusters.yaml" => Some(Self::Clusters),
+            "engines.yaml" => Some(Self::Engines),
             "perf-changelog.yaml" => Some(Self::Changelog),
             "eval-policy.yaml" => Some(Self::EvalPolicy),
             "labels.yaml" => Some(Self::Labels),
@@ -93,6 +99,7 @@ impl Kind {
             Self::Master => schema_of::<MasterFile>("Master configs"),
             Self::Runners => schema_of::<Runners>("Runners"),
             Self::Clusters => schema_of::<Clusters>("Clusters"),
+            Self::Engines => schema_of::<Engines>("Engines"),
             Self::Changelog => schema_of::<ChangelogFile>("Changelog"),
             Self::EvalPolicy => schema_of::<EvalPolicies>("Eval policies"),
             Self::Labels => schema_of::<Labels>("Labels"),
@@ -111,6 +118,7 @@ impl Kind {
             Self::Master => master::load(std::slice::from_ref(source))?.len(),
             Self::Runners => Runners::load(source)?.labels.len(),
             Self::Clusters => Clusters::load(source, None)?.clusters.len(),
+            Self::Engines => Engines::load(source)?.engines.len(),
             Self::Changelog => {
                 let changelog = Changelog::parse(source)?;
                 changelog.decode(&changelog.items())?.len()
@@ -139,6 +147,7 @@ impl Kind {
             Self::Master => "config",
             Self::Runners | Self::Labels => "label",
             Self::Clusters => "cluster",
+            Self::Engines => "engine",
             Self::Changelog => "entry",
             Self::EvalPolicy => "policy",
             Self::Thresholds => "threshold",

@@ -3,6 +3,8 @@
 pub mod changelog;
 pub mod clusters;
 pub mod decode;
+pub mod engines;
+pub mod environment;
 pub mod fleet;
 pub mod kind;
 pub mod labels;

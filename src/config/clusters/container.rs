@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 
 use super::Settings;
-use super::decode::{absolute, inside, matching};
+use super::decode::{absolute, inside, matching, port, seconds};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
 
@@ -25,8 +25,18 @@ pub struct Container {
     /// Its network, such as `host`.
     #[schemars(regex(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]*$"))]
     pub network: Option<String>,
-    /// The script that it runs, from the repository's root; `runners/launch_<fleet>.sh` unless given.
+    /// The script that it runs, from the repository's root; unless given, `runners/launch_<fleet>.sh` where that is
+    /// there, else the server of the row's engine.
     pub path: Option<String>,
+    /// The port that a server without a launch script serves on; a free one is taken unless given.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<u16>,
+    /// Seconds within which such a server must be healthy; 1800 unless given.
+    #[schemars(default = "super::ready_timeout", range(min = 1, max = 86400))]
+    pub ready_timeout_seconds: u64,
+    /// The eval task of rows that name no suite, a file or a name under `configs/evals`; `gsm8k` unless given.
+    #[schemars(length(min = 1))]
+    pub eval_task: Option<String>,
 }
 
 /// What runs containers.
@@ -81,7 +91,7 @@ impl Settings for Container {
     fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
         let runtime = f.required(d, "runtime", |d, n, name| d.choice(n, name, &Runtime::CHOICES));
         let gpus = f.optional(d, "gpus", |d, n, name| d.choice(n, name, &Gpus::CHOICES));
-        let mounts = f.optional(d, "mounts", |d, n, name| d.list(n, name, 1, mount));
+        let mounts = f.optional(d, "mounts", mounts);
         let shm_size = f.optional(d, "shm-size", |d, n, name| {
             matching(d, n, name, is_size, "write it as `64g`")
         });
@@ -89,6 +99,9 @@ impl Settings for Container {
             matching(d, n, name, is_network, "write `host`, or a network's name")
         });
         let path = f.optional(d, "path", inside);
+        let port = f.optional(d, "port", port);
+        let ready = f.optional(d, "ready-timeout-seconds", seconds);
+        let eval_task = f.optional(d, "eval-task", Decoder::string);
         Some(Container {
             runtime: runtime?,
             gpus: gpus.unwrap_or_default(),
@@ -96,8 +109,16 @@ impl Settings for Container {
             shm_size,
             network,
             path,
+            port,
+            ready_timeout_seconds: ready.unwrap_or_else(super::ready_timeout),
+            eval_task,
         })
     }
+}
+
+/// Folders of the host.
+pub(super) fn mounts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<Mount>> {
+    d.list(node, name, 1, mount)
 }
 
 fn mount(d: &mut Decoder, node: &Node<'_>) -> Option<Mount> {

@@ -5,8 +5,10 @@ use std::path::{Component, Path};
 
 use indexmap::IndexMap;
 
+use super::command::Template;
 use super::{Backend, Cluster, fleet};
 use crate::config::decode::{Decoder, Fields};
+use crate::config::environment;
 use crate::config::problem::{Span, nearest};
 use crate::config::tree::Node;
 
@@ -39,6 +41,8 @@ pub(super) fn clusters(
         let own_runners = own_runners.unwrap_or_default();
         claim(d, name, "fleet", &own_fleets, known_fleets.as_deref(), &mut fleets);
         claim(d, name, "runner", &own_runners, known.as_deref(), &mut runners);
+        let env = f.optional(d, "env", environment::decode);
+        let served_model_name = f.optional(d, "served-model-name", Template::decode);
         let backend = Backend::decode(d, &mut f);
         // Without a backend nobody knows which fields there are.
         if backend.is_some() || f.has("backend") {
@@ -47,6 +51,8 @@ pub(super) fn clusters(
         if let Some(backend) = backend {
             let texts = |spanned: Vec<(Span, String)>| spanned.into_iter().map(|(_, text)| text).collect();
             let cluster = Cluster {
+                env: env.unwrap_or_default(),
+                served_model_name,
                 fleets: texts(own_fleets),
                 runners: texts(own_runners),
                 backend,
@@ -89,6 +95,20 @@ fn claim(
             d.report(*span, message, "name it once");
         }
     }
+}
+
+/// A day.
+const MAX_SECONDS: u64 = 86_400;
+
+/// The port of a server.
+pub(super) fn port(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u16> {
+    let port = d.integer_up_to(node, name, u64::from(u16::MAX))?;
+    u16::try_from(port).ok()
+}
+
+/// Seconds, at most a day.
+pub(super) fn seconds(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
+    d.integer_up_to(node, name, MAX_SECONDS)
 }
 
 /// A string of some form.

@@ -2,8 +2,9 @@
 
 use schemars::JsonSchema;
 
-use super::Settings;
-use super::decode::{inside, matching};
+use super::container::mounts;
+use super::decode::{inside, matching, port, seconds};
+use super::{Mount, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
 
@@ -36,7 +37,7 @@ const OWN_OPTIONS: [&str; 24] = [
 ];
 
 /// A batch job of Slurm.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
 pub struct Slurm {
     /// The partition that jobs are submitted to.
@@ -47,11 +48,39 @@ pub struct Slurm {
     pub account: Option<String>,
     /// Their time limit, as sbatch takes it: minutes, `HH:MM:SS` or `D-HH:MM:SS`; that of the job unless given.
     pub time: Option<String>,
-    /// The script that is submitted, from the repository's root; `runners/launch_<fleet>.sh` unless given.
+    /// The script that is submitted, from the repository's root; unless given, `runners/launch_<fleet>.sh` where that is
+    /// there, else what serves the row by its engine.
     pub path: Option<String>,
     /// More options of sbatch, one an item, such as `--exclusive` or `--nodelist=n1`.
     #[schemars(default, inner(pattern("^-")))]
     pub extra: Vec<String>,
+    /// What puts a server without a launch script into the row's image; without it the server is the node's own.
+    pub container: Option<InContainer>,
+    /// Folders of the nodes that it sees there.
+    #[schemars(default)]
+    pub mounts: Vec<Mount>,
+    /// The port that a server without a launch script serves on; a free one is taken unless given.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<u16>,
+    /// Seconds within which such a server must be healthy; 1800 unless given.
+    #[schemars(default = "super::ready_timeout", range(min = 1, max = 86400))]
+    pub ready_timeout_seconds: u64,
+    /// The eval task of rows that name no suite, a file or a name under `configs/evals`; `gsm8k` unless given.
+    #[schemars(length(min = 1))]
+    pub eval_task: Option<String>,
+}
+
+/// What puts a server into an image.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub enum InContainer {
+    /// pyxis, NVIDIA's plugin of srun: `--container-image`.
+    Pyxis,
+}
+
+impl InContainer {
+    /// Every value with its text form.
+    pub const CHOICES: [(&'static str, Self); 1] = [("pyxis", Self::Pyxis)];
 }
 
 impl Settings for Slurm {
@@ -66,12 +95,22 @@ impl Settings for Slurm {
         let extra = f.optional(d, "extra", |d, n, name| {
             d.list(n, name, 1, |d, item| option(d, item, name))
         });
+        let container = f.optional(d, "container", |d, n, name| d.choice(n, name, &InContainer::CHOICES));
+        let mounts = f.optional(d, "mounts", mounts);
+        let port = f.optional(d, "port", port);
+        let ready = f.optional(d, "ready-timeout-seconds", seconds);
+        let eval_task = f.optional(d, "eval-task", Decoder::string);
         Some(Slurm {
             partition: partition?,
             account,
             time,
             path,
             extra: extra.unwrap_or_default(),
+            container,
+            mounts: mounts.unwrap_or_default(),
+            port,
+            ready_timeout_seconds: ready.unwrap_or_else(super::ready_timeout),
+            eval_task,
         })
     }
 }

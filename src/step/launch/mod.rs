@@ -11,6 +11,8 @@ pub mod local;
 pub mod outputs;
 pub mod preflight;
 pub mod script;
+pub mod served;
+pub mod serving;
 pub mod slurm;
 pub mod srt;
 
@@ -111,6 +113,25 @@ pub fn launch(
         tasks,
         started,
     })
+}
+
+/// Serves a job on the node that a scheduler gave it: no more than the middle of [`launch`], whose rest is done where the
+/// job was submitted.
+///
+/// # Errors
+/// What failed, and why. Everything that was started is ended.
+pub fn serve(
+    backend: &dyn Backend,
+    job: &Prepared<'_>,
+    cancel: &Cancellation,
+    show: &mut Show<'_>,
+) -> Result<(), Failure> {
+    leftovers::adopt();
+    let unmarked = |error: std::io::Error| infrastructure(Problem::file("", error.to_string()));
+    leftovers::mark(job.state).map_err(unmarked)?;
+    let ran = backend.attempt(job, cancel, show);
+    let released = leftovers::release_own(job.state).map_err(infrastructure);
+    ran.and(released.map(drop))
 }
 
 fn infrastructure(problem: Problem) -> Failure {

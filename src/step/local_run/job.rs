@@ -290,6 +290,9 @@ impl<'a> Job<'a> {
     fn fleet(&self, command: &mut Command) {
         command.arg("--runner-config").arg(&self.local.fleet.runners);
         command.arg("--cluster-config").arg(&self.local.fleet.clusters);
+        if let Some(engines) = &self.local.fleet.engines {
+            command.arg("--engine-config").arg(engines);
+        }
     }
 
     fn process(&self) -> Command {

@@ -27,6 +27,19 @@ pub const BATCH: &str = "\
 ) </dev/null >/dev/null 2>&1 &
 exec bash \"$1\"
 ";
+/// The batch script of a job without a launch script: its arguments are the whole command.
+pub const SERVED: &str = "\
+#!/bin/bash
+(
+    trap '' TERM INT
+    trap 'kill -KILL 0' USR2
+    while kill -0 $$; do
+        sleep 1 &
+        wait $!
+    done
+) </dev/null >/dev/null 2>&1 &
+exec \"$@\"
+";
 /// The signal at which the batch script kills what is left of its job.
 pub const LAST_SIGNAL: &str = "--signal=USR2";
 
