@@ -6,16 +6,28 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
+use super::format::{self, Format, FormatArgs};
 use super::inputs::CONFIGS;
-use super::output;
+use super::{annotate, output};
 use crate::config::clusters::Clusters;
+use crate::config::engines::Engines;
+use crate::config::fleet::{Fleet, FleetFiles};
+use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
-use crate::config::problem::{Problem, Problems};
+use crate::config::policy::{self, EvalPolicies};
+use crate::config::master::Master;
+use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
+use crate::config::thresholds::{self, Thresholds};
 use crate::config::{master, runners::Runners};
+use crate::findings::config::NO_SUCH_RUNNER;
+use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
+use crate::matrix::row::Row;
 use crate::plural;
 use crate::repo::CHANGELOG;
+use crate::step::eval::task;
+use crate::step::launch::runnable;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
@@ -23,9 +35,8 @@ pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What one file holds.
@@ -68,9 +79,18 @@ impl Check {
         if problems.0.is_empty() {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
-        problems.into_result()?;
-        if output::wants_json(self.json) {
-            return output::json(&checked);
+        let review = reviewed(&sources);
+        problems.extend(Problems(review.errors));
+        let warnings: Vec<Problem> = review.warnings.into_iter().map(Problem::warning).collect();
+        if !problems.0.is_empty() {
+            problems.extend(Problems(warnings));
+            return Ok(problems.into_result()?);
+        }
+        annotate::warn(&warnings);
+        match self.format.chosen() {
+            Format::Json => return output::json(&checked),
+            Format::Sarif => return format::sarif("check", &warnings),
+            Format::Text => {}
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
@@ -86,7 +106,8 @@ impl Check {
                 let found = in_folder(path);
                 if found.is_empty() {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` holds no configs and no changelog"));
+                    let problem =
+                        findings::NOTHING_TO_CHECK.file(&place, format!("`{place}` holds no configs and no changelog"));
                     problems.push(problem.hint(format!("run from the repository's root, where `{CONFIGS}/` is")));
                 }
                 files.extend(found);
@@ -97,8 +118,9 @@ impl Check {
                 Some(kind) => files.push((kind, path.clone())),
                 None => {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
-                    let names = "*-master.yaml, runners.yaml, clusters.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
+                    let problem =
+                        findings::UNKNOWN_KIND.file(&place, format!("`{place}` has no name that says what it is"));
+                    let names = "*-master.yaml, runners.yaml, clusters.yaml, engines.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
                                  thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));
                 }
@@ -141,8 +163,113 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         return Ok(());
     };
     let runners = Runners::load(runners)?;
-    for clusters in of(Kind::Clusters) {
-        Clusters::load(clusters, Some(&runners))?;
+    let rows = Expansion::default().rows(master.values(), &runners)?;
+    let mut problems = unknown_runners(&master, &runners);
+    let Some(source) = of(Kind::Clusters).next() else {
+        return problems.into_result();
+    };
+    let engines = match of(Kind::Engines).next() {
+        Some(source) => Engines::load(source)?,
+        None => Engines::built_in()?,
+    };
+    let fleet = Fleet {
+        clusters: Clusters::load(source, Some(&runners))?,
+        runners,
+        engines,
+        files: FleetFiles {
+            clusters: PathBuf::from(&source.name),
+            ..FleetFiles::default()
+        },
+    };
+    // Scripts stand beside the folder of configs.
+    let configs = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let root = configs.parent().unwrap_or(configs);
+    let known: Vec<Row> = rows
+        .into_iter()
+        .filter(|row| is_runner(&fleet.runners, &row.topology.runner))
+        .collect();
+    let runnable = runnable::check(&known, &fleet, &|path| root.join(path).is_file());
+    problems.extend(runnable.err().unwrap_or_default());
+    problems.into_result()
+}
+
+/// Whether a config may name this as its runner: a label, or a runner of one.
+fn is_runner(runners: &Runners, name: &str) -> bool {
+    runners.labels.contains_key(name) || runners.labels.values().flatten().any(|runner| runner == name)
+}
+
+/// Configs whose runner is neither a label nor a runner of one.
+fn unknown_runners(master: &Master, runners: &Runners) -> Problems {
+    let unknown = master.values().filter(|config| !is_runner(runners, &config.runner));
+    let said = unknown.map(|config| {
+        let message = format!("`{}` of `{}` is no label and no runner", config.runner, config.key);
+        let known = runners.labels.keys().chain(runners.labels.values().flatten());
+        let hint = nearest(&config.runner, known.map(String::as_str));
+        NO_SUCH_RUNNER.here(&config.place, message).hint(hint)
+    });
+    Problems(said.collect())
+}
+
+/// Whether the thresholds can work; of files that cannot be read nothing is said a second time.
+fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
+    let of = |wanted: Kind| {
+        sources
+            .iter()
+            .filter(move |(kind, _)| *kind == wanted)
+            .map(|(_, source)| source)
+    };
+    let mut review = Review::default();
+    for source in of(Kind::Thresholds) {
+        let Ok(thresholds) = Thresholds::load(source) else {
+            continue;
+        };
+        let mut known = Known::default();
+        let master: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
+        for config in master::load(&master).iter().flat_map(indexmap::IndexMap::values) {
+            known.prefixes.push(config.model_prefix.clone());
+        }
+        known.tasks = known_tasks(source, of(Kind::EvalPolicy), of(Kind::Clusters));
+        let found = floors::review(&thresholds, &known);
+        review.errors.extend(found.errors);
+        review.warnings.extend(found.warnings);
     }
-    Expansion::default().rows(master.values(), &runners).map(|_| ())
+    review
+}
+
+/// The tasks that somebody evaluates: those of the task files beside the thresholds, the suites of the policies, the
+/// clusters' own, and those that the tool brings floors for.
+fn known_tasks<'s>(
+    thresholds: &Arc<Source>,
+    policies: impl Iterator<Item = &'s Arc<Source>>,
+    clusters: impl Iterator<Item = &'s Arc<Source>>,
+) -> Vec<String> {
+    let beside = Path::new(&thresholds.name).parent().unwrap_or(Path::new(""));
+    let mut known = Known {
+        tasks: task::names(&beside.join("evals")),
+        ..Known::default()
+    };
+    let built_in = Source::new("<built-in>/thresholds.yaml".to_owned(), thresholds::BUILT_IN.to_owned());
+    if let Ok(built_in) = Thresholds::load(&Arc::new(built_in)) {
+        known.tasks_of(&built_in);
+    }
+    let brought = EvalPolicies::load(&policy::built_in_source()).ok();
+    for policies in policies
+        .filter_map(|source| EvalPolicies::load(source).ok())
+        .chain(brought)
+    {
+        known.tasks.extend(
+            policies
+                .policies
+                .values()
+                .flat_map(policy::EvalPolicy::suites)
+                .map(str::to_owned),
+        );
+    }
+    for clusters in clusters.filter_map(|source| Clusters::load(source, None).ok()) {
+        let own = clusters.clusters.values();
+        let own = own.filter_map(|cluster| cluster.backend.eval_task().map(str::to_owned));
+        known.tasks.extend(own);
+    }
+    known.tasks.retain(|task| !task.is_empty());
+    known.tasks
 }

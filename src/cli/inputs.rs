@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use indexmap::IndexMap;
 
+use crate::config::clusters::Template;
 use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::labels::{self, Labels};
 use crate::config::master::{self, Master};
@@ -101,9 +103,21 @@ pub fn declare_launch_secrets() -> Result<(), Problems> {
     let path = Path::new(WORKFLOWS);
     if path.exists() {
         let settings = Workflows::load(&Arc::new(Source::read(path)?))?;
-        secrets::declare(settings.launch_secrets);
+        secrets::declare(settings.launch_secrets.into_keys().collect());
     }
     Ok(())
+}
+
+/// The variables that the repository's own workflow settings give every job.
+///
+/// # Errors
+/// Settings that cannot be read.
+pub fn jobs_env() -> Result<IndexMap<String, Template>, Problems> {
+    let path = Path::new(WORKFLOWS);
+    if !path.exists() {
+        return Ok(IndexMap::new());
+    }
+    Ok(Workflows::load(&Arc::new(Source::read(path)?))?.env)
 }
 
 /// The fleet: its runners, and what starts jobs on them.
@@ -130,6 +144,17 @@ impl FleetArgs {
             clusters: self.cluster_config.clone(),
             engines: self.engine_config.clone().or_else(own),
         }
+    }
+
+    /// Reads the files, if there are any: what is asked of a job alone has no fleet in its folder.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load_if_there(&self) -> Result<Fleet, Problems> {
+        if !self.runner_config.exists() && !self.cluster_config.exists() {
+            return Ok(Fleet::default());
+        }
+        self.load()
     }
 
     /// Reads the files.

@@ -14,7 +14,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::runner::{self, RunnerFile};
-use crate::step::environment::Environment;
+use crate::step::environment::{self, Environment};
 use crate::step::launch::backend::Backend;
 use crate::step::launch::backend::{Intent, Prepared};
 use crate::step::launch::failure::EXIT_CODES;
@@ -126,7 +126,8 @@ impl Launch {
         place.workspace = workspace.display().to_string();
         let policy = self.policy.load()?;
         place.eval_max_model_len = launch::eval_context(envelope, policy.eval_context, &mut warn)?;
-        let environment = Environment::new(envelope, &place)?;
+        let mut environment = Environment::new(envelope, &place)?;
+        environment::add(&mut environment, &inputs::jobs_env()?, &fleet, envelope, &place.runner_name)?;
         let given = || launch::given_task(envelope, &fleet.clusters, &place.runner_name);
         let task = self.eval_task.clone().or_else(given);
         let tasks = launch::task_names(envelope, task.as_deref());

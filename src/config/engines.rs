@@ -36,6 +36,14 @@ impl Engines {
         super::load(source, decode::engines)
     }
 
+    /// The engines of a repository without a file of its own.
+    ///
+    /// # Errors
+    /// None: a test loads them.
+    pub fn built_in() -> Result<Self, Problems> {
+        Self::load(&Arc::new(Source::new("<built-in>/engines.yaml", BUILT_IN)))
+    }
+
     /// The engine of a framework.
     #[must_use]
     pub fn of(&self, framework: &str) -> Option<&Engine> {

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 use super::clusters::command::Template;
 use super::decode::Decoder;
 use super::tree::Node;
+use crate::findings::config;
 
 /// Names that decide what code a process loads or runs, whatever the job is.
 const CODE: [&str; 23] = [
@@ -110,7 +111,7 @@ pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ind
         if let Some(reason) = refusal(variable) {
             let shown: String = variable.chars().take(60).flat_map(char::escape_debug).collect();
             let message = format!("the variable `{shown}` of `{name}` cannot be used: {reason}");
-            d.report(key.span, message, "remove it, or set it on the runner itself");
+            d.refuse(&config::CONFLICT, key.span, message, "remove it, or set it on the runner itself");
             continue;
         }
         // A number or a flag is meant as it is written.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::clusters::Clusters;
-use super::engines::{self, Engines};
+use super::engines::Engines;
 use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
@@ -46,10 +46,9 @@ impl Fleet {
         let clusters = source(&files.clusters).and_then(|source| Clusters::load(&source, runners.as_ref()));
         let clusters = clusters.map_err(|more| problems.extend(more)).ok();
         let engines = match &files.engines {
-            Some(path) => source(path),
-            None => Ok(Arc::new(Source::new("<built-in>/engines.yaml", engines::BUILT_IN))),
+            Some(path) => source(path).and_then(|source| Engines::load(&source)),
+            None => Engines::built_in(),
         };
-        let engines = engines.and_then(|source| Engines::load(&source));
         let engines = engines.map_err(|more| problems.extend(more)).ok();
         match (runners, clusters, engines) {
             (Some(runners), Some(clusters), Some(engines)) => Ok(Self {

@@ -9,6 +9,7 @@ use super::decode::Decoder;
 use super::problem::{Problems, nearest};
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The copy that serves a repository without labels of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/labels.yaml");
@@ -115,7 +116,12 @@ impl Labels {
         if let (Some(primary), Some(modifiers)) = (&primary, &modifiers) {
             for label in modifiers.keys().filter(|label| primary.contains_key(*label)) {
                 let message = format!("`{label}` is a primary label and a modifier");
-                d.report(f.at("modifiers"), message, "give each label one meaning");
+                d.refuse(
+                    &config::NAMED_TWICE,
+                    f.at("modifiers"),
+                    message,
+                    "give each label one meaning",
+                );
             }
         }
         let skip_marker = f.required(d, "skip-marker", Decoder::string);
@@ -180,7 +186,8 @@ fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> 
     let command = f.required(d, "command", |d, node, name| {
         let command = d.string(node, name)?;
         if !command.starts_with('/') || command.contains(char::is_whitespace) {
-            d.report(
+            d.refuse(
+                &config::MALFORMED,
                 node.span,
                 format!("`{command}` is not a command"),
                 "write one word that starts with `/`",
@@ -193,7 +200,12 @@ fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> 
             let who = d.string(node, name)?;
             if !ASSOCIATIONS.contains(&who.as_str()) {
                 let hint = nearest(&who, ASSOCIATIONS.iter().copied());
-                d.report(node.span, format!("`{who}` is no author association"), hint);
+                d.refuse(
+                    &config::UNKNOWN_VALUE,
+                    node.span,
+                    format!("`{who}` is no author association"),
+                    hint,
+                );
             }
             Some(who)
         })

@@ -14,6 +14,7 @@ use super::problem::{Problem, Problems, nearest};
 use super::source::Source;
 use super::tree::Node;
 use super::types::{NodeKind, ScenarioType, SeqLen};
+use crate::findings::config;
 
 /// The copy that serves a repository without a policy of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/eval-policy.yaml");
@@ -42,6 +43,14 @@ pub struct EvalPolicy {
     pub plan_trim: PlanTrim,
     /// How much context an eval gets.
     pub eval_context: EvalContext,
+}
+
+impl EvalPolicy {
+    /// The suites that its rules name.
+    pub fn suites(&self) -> impl Iterator<Item = &str> {
+        let rules = self.selection.rules.iter().chain(&self.all_evals.rules);
+        rules.filter_map(|rule| Some(rule.evaluator.as_ref()?.suite.as_str()))
+    }
 }
 
 /// What trimming a plan does to multi-node throughput rows.
@@ -275,7 +284,12 @@ impl EvalPolicies {
                 && !policies.contains_key(active)
             {
                 let hint = nearest(active, policies.keys().map(String::as_str));
-                d.report(f.at("active"), format!("no policy is named `{active}`"), hint);
+                d.refuse(
+                    &config::UNKNOWN_NAME,
+                    f.at("active"),
+                    format!("no policy is named `{active}`"),
+                    hint,
+                );
             }
             f.finish(d);
             Some(Self {
@@ -303,7 +317,8 @@ impl EvalPolicies {
             .get_key_value(name)
             .map(|(name, policy)| (name.as_str(), policy))
             .ok_or_else(|| {
-                Problem::file("", format!("no eval policy is named `{name}`"))
+                config::UNKNOWN_NAME
+                    .file("", format!("no eval policy is named `{name}`"))
                     .hint(nearest(name, self.policies.keys().map(String::as_str)))
             })
     }
@@ -394,7 +409,8 @@ fn rule(d: &mut Decoder, node: &Node<'_>) -> Option<Rule> {
     let merge = f.optional(d, "merge", Decoder::boolean).unwrap_or(false);
     let evaluator = f.optional(d, "evaluator", evaluator);
     if f.has("fallback") && !f.has("floor") {
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at("fallback"),
             "`fallback` needs a `floor`",
             "without one every group has a row",

@@ -9,6 +9,7 @@ use super::decode::Decoder;
 use super::problem::Problems;
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The runners file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
@@ -66,7 +67,8 @@ impl Runners {
         // Other programs read this file too, and refuse what they do not know.
         if let Some(clusters) = fields.get("clusters") {
             let message = "unknown field `clusters` in the runners file";
-            d.report(clusters.span, message, "move `clusters` to configs/clusters.yaml");
+            let hint = "move `clusters` to configs/clusters.yaml";
+            d.refuse(&config::UNKNOWN_FIELD, clusters.span, message, hint);
         }
         fields.finish(d);
         Some(Self {

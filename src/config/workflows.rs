@@ -10,11 +10,14 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::clusters::Template;
 use super::decode::Decoder;
+use super::environment;
 use super::labels::named;
 use super::problem::{Problems, nearest};
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The copy that serves a repository without settings of its own: what `sweepctl init` starts with.
 pub const BUILT_IN: &str = include_str!("../workflow/starter/workflows.yaml");
@@ -48,9 +51,13 @@ pub struct Workflows {
     pub timeouts: Timeouts,
     /// Jobs of a runner label that run or queue at a time.
     pub max_parallel: MaxParallel,
-    /// Secrets that the launch step of a job on a GPU gets, each as a variable of the same name.
+    /// Secrets that the launch step of a job on a GPU gets, by the name of the variable: a mapping from that to the
+    /// secret's name, or a list, where the two are the same.
+    #[schemars(default, with = "LaunchSecrets")]
+    pub launch_secrets: IndexMap<String, String>,
+    /// Variables of every job on a GPU.
     #[schemars(default)]
-    pub launch_secrets: Vec<String>,
+    pub env: IndexMap<String, Template>,
     /// Where a finished sweep is announced.
     #[schemars(default)]
     pub ingest: Option<Ingest>,
@@ -234,7 +241,8 @@ impl Workflows {
         let permissions = f.required(d, "permissions", |d, n, name| named(d, n, name, permissions));
         let timeouts = f.required(d, "timeouts", timeouts);
         let max_parallel = f.required(d, "max-parallel", max_parallel);
-        let launch_secrets = f.optional(d, "launch-secrets", |d, n, name| d.list(n, name, 0, secret));
+        let launch_secrets = f.optional(d, "launch-secrets", launch_secrets);
+        let env = f.optional(d, "env", environment::decode);
         let ingest = f.optional(d, "ingest", ingest);
         let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
         let known = known.unwrap_or_default();
@@ -254,6 +262,7 @@ impl Workflows {
             timeouts: timeouts?,
             max_parallel: max_parallel?,
             launch_secrets: launch_secrets.unwrap_or_default(),
+            env: env.unwrap_or_default(),
             ingest,
             extra_steps: extra_steps.unwrap_or_default(),
             extra_jobs: extra_jobs.unwrap_or_default(),
@@ -271,7 +280,12 @@ fn word(d: &mut Decoder, node: &Node<'_>, name: &str, what: &str) -> Option<Stri
     let text = d.string(node, name)?;
     if !is_word(&text) {
         let message = format!("`{text}` is not {what}");
-        d.report(node.span, message, "use letters, digits, `-` and `_`");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            message,
+            "use letters, digits, `-` and `_`",
+        );
         return None;
     }
     Some(text)
@@ -315,7 +329,12 @@ fn repository(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let is_name =
         |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if parts.len() != 2 || !parts.iter().all(is_name) {
-        d.report(node.span, format!("`{text}` is no repository"), "write `owner/name`");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            format!("`{text}` is no repository"),
+            "write `owner/name`",
+        );
         return None;
     }
     Some(text)
@@ -328,7 +347,12 @@ fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
         // It becomes a comment, so it stays on its line.
         let is_version = version.split('.').all(is_word);
         if !is_version {
-            d.report(n.span, format!("`{version}` is no version"), "write one such as v1.2.3");
+            d.refuse(
+                &config::MALFORMED,
+                n.span,
+                format!("`{version}` is no version"),
+                "write one such as v1.2.3",
+            );
         }
         is_version.then_some(version)
     });
@@ -337,7 +361,12 @@ fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
         let is_sha = sha.len() == 40 && sha.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if !is_sha {
             let message = format!("`{sha}` is no commit");
-            d.report(n.span, message, "write its 40 hex digits: a tag can be moved");
+            d.refuse(
+                &config::MALFORMED,
+                n.span,
+                message,
+                "write its 40 hex digits: a tag can be moved",
+            );
         }
         is_sha.then_some(sha)
     });
@@ -353,7 +382,12 @@ fn permissions(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Permissio
     for (key, value) in d.entries(node, name) {
         if !SCOPES.contains(&key.text()) {
             let hint = nearest(key.text(), SCOPES.iter().copied());
-            d.report(key.span, format!("`{}` is no scope of a token", key.text()), hint);
+            d.refuse(
+                &config::UNKNOWN_VALUE,
+                key.span,
+                format!("`{}` is no scope of a token", key.text()),
+                hint,
+            );
             continue;
         }
         if let Some(access) = d.choice(value, key.text(), Access::NAMES) {
@@ -391,18 +425,55 @@ fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<MaxParal
 }
 
 /// The name of a secret (GitHub: letters, digits and `_`, no digit first, no `GITHUB_`).
+/// How launch secrets are written.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "it only describes the file")]
+enum LaunchSecrets {
+    Names(Vec<String>),
+    ByVariable(IndexMap<String, String>),
+}
+
+/// The secrets of the launch step, by the variable that holds each.
+fn launch_secrets(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<IndexMap<String, String>> {
+    let mut secrets = IndexMap::new();
+    if !matches!(node.value, super::tree::Value::Map(_)) {
+        let names = d.list(node, name, 0, secret)?;
+        secrets.extend(names.into_iter().map(|name| (name.clone(), name)));
+        return Some(secrets);
+    }
+    for (key, value) in d.entries(node, name) {
+        let variable = key.text();
+        let shown: String = variable.chars().take(60).flat_map(char::escape_debug).collect();
+        if let Some(reason) = environment::refusal(variable) {
+            let message = format!("the variable `{shown}` of `{name}` cannot be used: {reason}");
+            d.refuse(&config::CONFLICT, key.span, message, "give the secret another variable");
+            continue;
+        }
+        if let Some(secret) = secret(d, value) {
+            secrets.insert(variable.to_owned(), secret);
+        }
+    }
+    Some(secrets)
+}
+
 fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
     let name = d.string(node, "a secret")?;
     let is_name =
         !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !is_name {
         let message = format!("`{name}` is not the name of a secret");
-        d.report(node.span, message, "use letters, digits and `_`");
+        d.refuse(&config::MALFORMED, node.span, message, "use letters, digits and `_`");
         return None;
     }
     if name.to_ascii_uppercase().starts_with("GITHUB_") {
         let message = format!("`{name}` is GitHub's own");
-        d.report(node.span, message, "secrets cannot start with GITHUB_");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            message,
+            "secrets cannot start with GITHUB_",
+        );
         return None;
     }
     Some(name)

@@ -8,8 +8,9 @@ use super::envelope::{self, Envelope, Overrides};
 use super::names::{self, ArtifactKind};
 use super::plan::Plan;
 use super::row::{EvalMark, Row};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::types::{NodeKind, ScenarioType, SeqLen};
+use crate::findings::plan as findings;
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
@@ -141,7 +142,7 @@ fn wrap(rows: impl Iterator<Item = Row>, overrides: &Overrides) -> Result<Bucket
     for bucket in Bucket::ALL {
         let Some(rows) = by_bucket.remove(bucket) else { continue };
         let envelopes = envelope::wrap(&rows, overrides, &mut seen)
-            .map_err(|error| Problem::file("", format!("a row cannot be written: {error}")))?;
+            .map_err(|error| findings::ROW.file("", format!("a row cannot be written: {error}")))?;
         buckets.insert(*bucket, envelopes);
     }
     prove(&buckets)?;
@@ -156,17 +157,25 @@ fn prove(buckets: &Buckets) -> Result<(), Problems> {
     for envelope in buckets.values().flatten() {
         if !ids.insert(&envelope.id) {
             let message = format!("two jobs have the id {}: {}", envelope.id, envelope.name);
-            problems.push(Problem::file("", message).hint("split the plan: two rows have the same hash"));
+            problems.push(
+                findings::DUPLICATE
+                    .file("", message)
+                    .hint("split the plan: two rows have the same hash"),
+            );
         }
         for kind in ArtifactKind::of(&envelope.row) {
             let name = names::artifact(kind, envelope);
             if !names::is_legal_artifact(&name) {
                 let message = format!("no artifact may be called `{name}`");
-                problems.push(Problem::file("", message).hint("rename the config's model-prefix or backend"));
+                problems.push(
+                    findings::ARTIFACT_NAME
+                        .file("", message)
+                        .hint("rename the config's model-prefix or backend"),
+                );
             }
             if !artifacts.insert(name) {
                 let message = format!("two jobs upload the same artifact: {}", envelope.name);
-                problems.push(Problem::file("", message));
+                problems.push(findings::DUPLICATE.file("", message));
             }
         }
     }

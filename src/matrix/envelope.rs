@@ -12,6 +12,7 @@ use super::wire::RowJson;
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
 use crate::config::problem::Problem;
+use crate::findings::plan as findings;
 
 /// Minutes that a job may take, unless its workflow says otherwise; GitHub's own default.
 pub const TIMEOUT_MINUTES: u64 = 360;
@@ -77,7 +78,7 @@ impl Envelope {
             eval.eval_only = eval_only;
         }
         if eval.eval_only && eval.run_eval != Some(true) {
-            let problem = Problem::file("", format!("the job {} is eval-only and runs no eval", self.name));
+            let problem = findings::ROW.file("", format!("the job {} is eval-only and runs no eval", self.name));
             return Err(problem.hint("set run-eval to true, or eval-only to false"));
         }
         self.overrides.run_eval = run_eval.or(self.overrides.run_eval);

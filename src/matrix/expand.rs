@@ -12,6 +12,8 @@ use crate::config::master::{Agentic, Config, Fixed};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{KvOffloading, NodeKind, Parallelism, ScenarioType, SeqLen, SpecDecoding};
+use crate::findings::config::{SIZE, UNKNOWN_RUNNER};
+use crate::findings::plan;
 
 /// The most host memory that is counted, in MiB; larger hosts count as this.
 const MAX_DRAM_MIB: u64 = 2_861_022;
@@ -217,7 +219,7 @@ impl Output {
     fn push(&mut self, topology: &Arc<Topology>, conc: Conc, exp_name: String) {
         match Row::new(Arc::clone(topology), conc, exp_name) {
             Ok(row) => self.rows.push(row),
-            Err(error) => self.problems.push(Problem::file("", error.to_string())),
+            Err(error) => self.problems.push(plan::ROW.file("", error.to_string())),
         }
     }
 }
@@ -368,7 +370,10 @@ fn offload(
 /// `floor(min(MiB, 2861022) * 1048576 * utilization * g / gpus-per-node / 10^9)`, with the utilization as the exact
 /// fraction that was written.
 fn dram_gb(config: &Config, agentic: &Agentic, entry: &SearchEntry, runners: &Runners) -> Result<u64, Box<Problem>> {
-    let fail = |message: String| Box::new(entry.place.problem(format!("config `{}`: {message}", config.key)));
+    let fail = |message: String| {
+        let problem = SIZE.here(&entry.place, format!("config `{}`: {message}", config.key));
+        Box::new(problem)
+    };
     let Some(hardware) = runners.hardware.get(&config.runner) else {
         let known: Vec<&str> = runners.hardware.keys().map(String::as_str).collect();
         let message = format!(
@@ -379,7 +384,7 @@ fn dram_gb(config: &Config, agentic: &Agentic, entry: &SearchEntry, runners: &Ru
             [] => "the runners file has no `hardware`: add it".to_owned(),
             _ => format!("labels with hardware: {}", known.join(", ")),
         };
-        return Err(Box::new(fail(message).hint(hint)));
+        return Err(Box::new(fail(message).id(&UNKNOWN_RUNNER).hint(hint)));
     };
     let per_node = hardware.gpus_per_node;
     let gpus = match &entry.nodes {
@@ -472,7 +477,9 @@ pub fn known_labels<'a>(labels: impl IntoIterator<Item = &'a str>, runners: &Run
             nearest(label, known()),
             known().collect::<Vec<_>>().join(", ")
         );
-        Problem::file("", format!("no runner label is named `{label}`")).hint(hint)
+        UNKNOWN_RUNNER
+            .file("", format!("no runner label is named `{label}`"))
+            .hint(hint)
     });
     Problems(problems.collect()).into_result()
 }

@@ -19,6 +19,7 @@ use crate::config::policy::EvalPolicy;
 use crate::config::problem::{Place, Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{NodeKind, ScenarioType};
+use crate::findings::plan as findings;
 
 /// What a run changes about every entry.
 #[derive(Debug, Clone, Copy, Default)]
@@ -204,15 +205,24 @@ fn stand_together(entries: &[(Entry, Place)], modifiers: Modifiers) -> Result<()
     let modified = modifiers.all_evals || modifiers.evals_only;
     for (entry, place) in entries {
         if appends && !entry.append_only {
-            let problem = place.problem("this entry shares a plan with an `append-only` one");
+            let problem = place.found(
+                &findings::APPEND_ONLY,
+                "this entry shares a plan with an `append-only` one",
+            );
             problems.push(problem.hint("put the append-only entry in a change of its own"));
         }
         if entry.append_only && modified {
-            let problem = place.problem("an `append-only` entry cannot be planned with all-evals or evals-only");
+            let problem = place.found(
+                &findings::MODIFIERS,
+                "an `append-only` entry cannot be planned with all-evals or evals-only",
+            );
             problems.push(problem.hint("remove the modifier"));
         }
         if entry.no_evals && modified {
-            let problem = place.problem("a `no-evals` entry cannot be planned with all-evals or evals-only");
+            let problem = place.found(
+                &findings::MODIFIERS,
+                "a `no-evals` entry cannot be planned with all-evals or evals-only",
+            );
             problems.push(problem.hint("remove the modifier, or `no-evals`"));
         }
     }
@@ -230,7 +240,10 @@ fn resolve<'a>(entries: &'a [(Entry, Place)], master: &'a Master) -> Result<Vec<
                 let known = master.keys().map(String::as_str);
                 let what = if key.contains('*') { "pattern" } else { "key" };
                 let at = entry.key_places.get(index).unwrap_or(place);
-                let problem = at.problem(format!("no config matches the {what} `{key}`"));
+                let problem = at.found(
+                    &findings::UNKNOWN_CONFIG,
+                    format!("no config matches the {what} `{key}`"),
+                );
                 problems.push(problem.hint(nearest(&key.replace('*', ""), known)));
             }
             configs.extend(found);
@@ -308,7 +321,7 @@ fn throughput_run(
         .collect();
     let before = measure(&before, &base.runners)?;
     append_only::gained(before, rows).map_err(|message| {
-        let problem = resolved.place.problem(message.to_string());
+        let problem = resolved.place.found(&findings::APPEND_ONLY, message.to_string());
         problem
             .hint("an append-only entry only adds points to curves that exist; describe other changes without it")
             .into()
@@ -332,7 +345,7 @@ fn fingerprint(rows: &mut [Row]) -> Result<(), Problem> {
             Some(fingerprint) => fingerprint.clone(),
             None => {
                 let fingerprint = recipe_fingerprint(row)
-                    .map_err(|error| Problem::file("", format!("a row has no fingerprint: {error}")))?;
+                    .map_err(|error| findings::ROW.file("", format!("a row has no fingerprint: {error}")))?;
                 known.insert(key, fingerprint.clone());
                 fingerprint
             }

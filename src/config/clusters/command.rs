@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::config::decode::Decoder;
 use crate::config::problem::nearest;
 use crate::config::tree::Node;
+use crate::findings::config;
 
 /// What an argument may ask for: a job's variable in lower case with `-` for `_`, a field of its row by its own name,
 /// and what only a launch knows: the server's port, the folder of its files, the folder that results go to.
@@ -184,7 +185,12 @@ impl Template {
             Ok(parts) => Some(Self(parts)),
             Err(unknown) => {
                 let message = format!("`{{{unknown}}}` is no placeholder of `{name}`");
-                d.report(node.span, message, nearest(unknown, PLACEHOLDERS));
+                d.refuse(
+                    &config::UNKNOWN_NAME,
+                    node.span,
+                    message,
+                    nearest(unknown, PLACEHOLDERS),
+                );
                 None
             }
         }
@@ -212,7 +218,12 @@ impl Command {
         arguments.first()?;
         if program(&arguments).is_none() {
             let message = format!("the program of `{name}` depends on the job");
-            d.report(node.span, message, "write the first item without placeholders");
+            d.refuse(
+                &config::CONFLICT,
+                node.span,
+                message,
+                "write the first item without placeholders",
+            );
             return None;
         }
         Some(Self(arguments))

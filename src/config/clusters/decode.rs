@@ -11,6 +11,7 @@ use crate::config::decode::{Decoder, Fields};
 use crate::config::environment;
 use crate::config::problem::{Span, nearest};
 use crate::config::tree::Node;
+use crate::findings::config;
 
 /// What was claimed, by which cluster.
 type Claims = HashMap<String, String>;
@@ -84,7 +85,8 @@ fn claim(
             let mut distinct = known.to_vec();
             distinct.sort_unstable();
             distinct.dedup();
-            d.report(
+            d.refuse(
+                &config::UNKNOWN_NAME,
                 *span,
                 format!("the {what} `{name}` stands under no label"),
                 nearest(name, distinct),
@@ -92,7 +94,7 @@ fn claim(
         }
         if let Some(first) = claims.insert(name.clone(), cluster.to_owned()) {
             let message = format!("the {what} `{name}` belongs to the cluster `{first}` already");
-            d.report(*span, message, "name it once");
+            d.refuse(&config::NAMED_TWICE, *span, message, "name it once");
         }
     }
 }
@@ -122,7 +124,12 @@ pub(super) fn matching(
     let text = d.string(node, name)?;
     if !is(&text) {
         let shown: String = text.chars().take(40).collect();
-        d.report(node.span, format!("`{shown}` is not a value of `{name}`"), hint);
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            format!("`{shown}` is not a value of `{name}`"),
+            hint,
+        );
         return None;
     }
     Some(text)

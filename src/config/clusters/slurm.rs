@@ -7,6 +7,7 @@ use super::decode::{inside, matching, port, seconds};
 use super::{Mount, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
+use crate::findings::config;
 
 /// Options of sbatch that a cluster's own fields or the launch give.
 const OWN_OPTIONS: [&str; 24] = [
@@ -120,7 +121,8 @@ fn option(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let text = d.string(node, name)?;
     if !text.starts_with('-') || text.trim_start_matches('-').is_empty() {
         let hint = "write an option and its value as one item, such as `--nodelist=n1`";
-        d.report(node.span, format!("`{text}` in `{name}` is no option"), hint);
+        let message = format!("`{text}` in `{name}` is no option");
+        d.refuse(&config::MALFORMED, node.span, message, hint);
         return None;
     }
     let stem = match text.split_once('=') {
@@ -135,7 +137,8 @@ fn option(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
         .any(|own| *own == stem || (stem.len() > 4 && own.starts_with(stem)));
     if own {
         let hint = "use the cluster's own fields; names, logs and waiting are the launch's";
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             node.span,
             format!("`{stem}` cannot stand in `{name}`: the launch gives it itself"),
             hint,

@@ -9,6 +9,7 @@ use crate::config::policy::Field;
 use crate::config::problem::nearest;
 use crate::config::scalar::Scalar;
 use crate::config::tree::{Node, Value};
+use crate::findings::config;
 
 /// What a condition looks at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -57,7 +58,7 @@ impl Conditions {
         let mut all = Vec::new();
         let pairs = d.entries(node, name);
         if pairs.is_empty() && matches!(node.value, Value::Map(_)) {
-            d.report(
+            d.refuse(&config::UNKNOWN_NAME, 
                 node.span,
                 format!("`{name}` takes every row"),
                 "name a field of the row",
@@ -69,7 +70,7 @@ impl Conditions {
             let Some((_, subject)) = subject else {
                 let message = format!("`{}` is no field of a row on one node", key.text());
                 let hint = nearest(key.text(), Subject::choices().map(|(name, _)| name));
-                d.report(key.span, message, hint);
+                d.refuse(&config::UNKNOWN_NAME, key.span, message, hint);
                 continue;
             };
             if let Some(condition) = condition(d, value, key.text()) {

@@ -7,6 +7,7 @@ use crate::config::clusters::command::{Command, Template, program};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::environment;
 use crate::config::tree::{Node, Value};
+use crate::findings::config;
 
 pub(super) fn engines(d: &mut Decoder, node: &Node<'_>) -> Option<Engines> {
     let mut fields = d.fields(node, "the engines file")?;
@@ -76,7 +77,7 @@ fn server(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<Item>> {
     let fixed = matches!(first, Item::Always(text) if program(std::slice::from_ref(text)).is_some());
     if !fixed {
         let message = format!("the program of `{name}` depends on the job");
-        d.report(
+        d.refuse(&config::MALFORMED, 
             node.span,
             message,
             "write the first item without placeholders and conditions",
@@ -113,7 +114,7 @@ fn files(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<IndexMap<String
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if file.starts_with('.') || file.is_empty() || !file.chars().all(plain) {
             let message = format!("`{file}` cannot be a file of `{name}`");
-            d.report(key.span, message, "write a plain name such as `options.yaml`");
+            d.refuse(&config::MALFORMED, key.span, message, "write a plain name such as `options.yaml`");
             continue;
         }
         if let Some(lines) = items(d, value, file) {
@@ -127,7 +128,7 @@ fn path(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let text = d.string(node, name)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     if !text.starts_with('/') || !text.chars().all(plain) {
-        d.report(
+        d.refuse(&config::MALFORMED, 
             node.span,
             format!("`{name}` is no path of a server"),
             "write it as `/health`",

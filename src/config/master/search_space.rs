@@ -7,6 +7,7 @@ use crate::config::decode::{Decoder, Fields, MAX_INTEGER};
 use crate::config::problem::Place;
 use crate::config::tree::Node;
 use crate::config::types::{Component, KvOffloading, Parallelism, Role, ScenarioType, SpecDecoding};
+use crate::findings::config;
 
 /// How many points one entry may list.
 pub const MAX_POINTS: usize = 1024;
@@ -166,7 +167,7 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
                 "`{name}` holds {} points, at most {MAX_POINTS} are accepted",
                 list.len()
             );
-            d.report(node.span, message, "measure fewer points");
+            d.refuse(&config::OUT_OF_RANGE, node.span, message, "measure fewer points");
         }
         Some(list)
     });
@@ -176,13 +177,19 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
     if f.has("conc-list") {
         if has_start || has_end {
             let message = "`conc-list` stands beside `conc-start`/`conc-end`";
-            d.report(f.at("conc-list"), message, "keep the list or the range");
+            d.refuse(
+                &config::CONFLICT,
+                f.at("conc-list"),
+                message,
+                "keep the list or the range",
+            );
         }
         return list.map(ConcSpec::List);
     }
     if !has_start && !has_end {
         let message = "a search-space entry names no concurrency";
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.span,
             message,
             "add `conc-list: [...]`, or `conc-start` and `conc-end`",
@@ -195,7 +202,8 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
         } else {
             ("conc-end", "conc-start")
         };
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at(there),
             format!("`{there}` stands without `{missing}`"),
             format!("add `{missing}:`"),
@@ -204,7 +212,7 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
     let (start, end) = (start?, end?);
     if start > end {
         let message = format!("`conc-start` {start} is above `conc-end` {end}");
-        d.report(f.at("conc-start"), message, "exchange them");
+        d.refuse(&config::CONFLICT, f.at("conc-start"), message, "exchange them");
     }
     Some(ConcSpec::Range { start, end })
 }
@@ -217,11 +225,12 @@ fn scopes(d: &mut Decoder, f: &Fields<'_, '_>, allowed: Allowed) {
     ] {
         if above && f.has(name) {
             let message = format!("`{name}` stands here and at the top of the config");
-            d.report(f.at(name), message, "keep one of the two");
+            d.refuse(&config::CONFLICT, f.at(name), message, "keep one of the two");
         }
     }
     if f.has("kv-p2p-transfer") && allowed.multinode == Some(false) {
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             f.at("kv-p2p-transfer"),
             "`kv-p2p-transfer` needs `multinode: true`",
             "remove it",
@@ -229,7 +238,12 @@ fn scopes(d: &mut Decoder, f: &Fields<'_, '_>, allowed: Allowed) {
     }
     if allowed.disagg && !allowed.transfer_above && !f.has("kv-p2p-transfer") {
         let message = "`disagg: true` needs a `kv-p2p-transfer`";
-        d.report(f.span, message, "add it here, or at the top of the config");
+        d.refuse(
+            &config::INCOMPLETE,
+            f.span,
+            message,
+            "add it here, or at the top of the config",
+        );
     }
 }
 
@@ -270,14 +284,14 @@ fn countable(d: &mut Decoder, f: &Fields<'_, '_>, sizes: &[u64]) {
     let gpus = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
     if gpus.is_none_or(|gpus| gpus > MAX_INTEGER) {
         let message = format!("its sizes multiply to more than {MAX_INTEGER} GPUs");
-        d.report(f.span, message, "correct the sizes");
+        d.refuse(&config::OUT_OF_RANGE, f.span, message, "correct the sizes");
     }
 }
 
 fn divisible(d: &mut Decoder, f: &Fields<'_, '_>, tp: u64, dcp_size: u64) {
     if !tp.is_multiple_of(dcp_size) {
         let message = format!("`tp` {tp} is not divisible by `dcp-size` {dcp_size}");
-        d.report(f.at("tp"), message, "correct one of the two");
+        d.refuse(&config::SIZE, f.at("tp"), message, "correct one of the two");
     }
 }
 
@@ -295,7 +309,12 @@ fn multi_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
             ("decode", "prefill")
         };
         let message = format!("`{there}` names its hardware and `{missing}` does not");
-        d.report(f.at(there), message, "name it on both or on neither");
+        d.refuse(
+            &config::INCOMPLETE,
+            f.at(there),
+            message,
+            "name it on both or on neither",
+        );
     }
     Some(Nodes::Multi(Box::new(Roles { prefill, decode })))
 }
@@ -340,7 +359,8 @@ fn setting(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
         && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !legal {
         let shown: String = text.chars().take(60).collect();
-        d.report(
+        d.refuse(
+            &config::MALFORMED,
             node.span,
             format!("`{shown}` is not `NAME=VALUE`"),
             "NAME is made of letters, digits and `_`",
@@ -366,16 +386,27 @@ fn offload(d: &mut Decoder, f: &mut Fields<'_, '_>, allowed: Allowed) -> (Option
     let offloads = offloading.is_some_and(|mode| mode != KvOffloading::None);
     if offloads && !f.has("kv-offload-backend") {
         let message = "`kv-offloading` needs a `kv-offload-backend`";
-        d.report(f.at("kv-offloading"), message, "add `kv-offload-backend: {name: ...}`");
+        d.refuse(
+            &config::INCOMPLETE,
+            f.at("kv-offloading"),
+            message,
+            "add `kv-offload-backend: {name: ...}`",
+        );
     }
     let known = offloading.is_some() || !f.has("kv-offloading");
     if known && !offloads && f.has("kv-offload-backend") {
         let message = "`kv-offload-backend` stands without `kv-offloading: dram`";
-        d.report(f.at("kv-offload-backend"), message, "remove it, or offload");
+        d.refuse(
+            &config::CONFLICT,
+            f.at("kv-offload-backend"),
+            message,
+            "remove it, or offload",
+        );
     }
     if offloading == Some(KvOffloading::Dram) && !allowed.dram_utilization {
         let message = "`kv-offloading: dram` needs the `dram-utilization` of its block";
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at("kv-offloading"),
             message,
             "add `dram-utilization: 0.8` beside `search-space`",

@@ -7,6 +7,7 @@ use crate::config::decode::Decoder;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::tree::Value;
+use crate::findings::config;
 
 /// The folder of tasks, from a repository's root.
 pub const FOLDER: &str = "configs/evals";
@@ -62,7 +63,12 @@ impl Task {
                 }
             }
             if found.is_none() {
-                d.report(node.span, "the file names no task", "add `task: NAME` at its top level");
+                d.refuse(
+                    &config::MISSING_FIELD,
+                    node.span,
+                    "the file names no task",
+                    "add `task: NAME` at its top level",
+                );
             }
             found
         })?;
@@ -81,6 +87,25 @@ impl Task {
             is_group,
         })
     }
+}
+
+/// The names of the tasks of a folder with task files, by which thresholds may go: a file that names none is none.
+#[must_use]
+pub fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let is_task = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml")
+    };
+    let mut names: Vec<String> = files
+        .filter(is_task)
+        .filter_map(|path| Some(Task::read(&path).ok()?.name))
+        .collect();
+    names.sort();
+    names
 }
 
 /// The names of the tasks under some roots.

@@ -10,6 +10,7 @@ pub mod leftovers;
 pub mod local;
 pub mod outputs;
 pub mod preflight;
+pub mod runnable;
 pub mod script;
 pub mod served;
 pub mod serving;
@@ -210,8 +211,13 @@ pub fn given_task(envelope: &Envelope, clusters: &Clusters, runner: &str) -> Opt
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    let of_cluster = || clusters.of(runner)?.1.backend.eval_task().map(str::to_owned);
-    variable.or_else(|| if suite { None } else { of_cluster() })
+    variable.or_else(|| cluster_task(clusters, runner).filter(|_| !suite))
+}
+
+/// The eval task of a runner's cluster, for rows that name no suite.
+#[must_use]
+pub fn cluster_task(clusters: &Clusters, runner: &str) -> Option<String> {
+    clusters.of(runner)?.1.backend.eval_task().map(str::to_owned)
 }
 
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.

@@ -8,8 +8,8 @@ use crate::config::engines::{Condition, Conditions, Engine, Engines, HEALTH, Ite
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Field;
 use crate::config::problem::{Problem, nearest};
-use crate::matrix::envelope::Envelope;
 use crate::matrix::row::{FieldValue, Row, Scenario};
+use crate::step::environment::Environment;
 
 use super::backend::Prepared;
 
@@ -68,8 +68,7 @@ impl Serving {
     ///
     /// # Errors
     /// A row that no engine can serve, and one with something that its engine does not pass on to the server.
-    pub fn of_row(engines: &Engines, envelope: &Envelope) -> Result<Self, Problem> {
-        let row = &envelope.row;
+    pub fn of_row(engines: &Engines, row: &Row) -> Result<Self, Problem> {
         let framework = &row.topology.framework;
         let hint = "write a launch script, or add to configs/engines.yaml";
         let Nodes::Single(_) = row.topology.nodes else {
@@ -275,27 +274,29 @@ pub fn filled<'t>(
     fill(templates, &|name| self::variable(job, port, name))
 }
 
-/// A value that a placeholder stands for: a variable of the job, or what follows from one.
+/// A value that a placeholder stands for: what only a launch knows, or what the job's variables say.
 fn variable(job: &Prepared<'_>, port: u16, name: &str) -> Option<String> {
-    let own = |name: &str| {
-        job.environment
-            .get(name)
-            .filter(|value| !value.is_empty())
-            .map(str::to_owned)
-    };
-    let number = |name: &str| own(name)?.parse::<u64>().ok();
     match name {
         "PORT" => Some(port.to_string()),
         "FILES" => Some(job.state.join(FILES).display().to_string()),
+        _ => job_value(job.environment, &job.workspace.display().to_string(), name),
+    }
+}
+
+/// A variable of a job, or what follows from one.
+pub(crate) fn job_value(environment: &Environment, workspace: &str, name: &str) -> Option<String> {
+    let own = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(str::to_owned);
+    let number = |name: &str| own(name)?.parse::<u64>().ok();
+    match name {
         "CONTEXT" => own("EVAL_MAX_MODEL_LEN").or_else(|| own("MAX_MODEL_LEN")),
         // A server of a cluster's own is started with the eval's context.
         "MAX_MODEL_LEN" => own("EVAL_MAX_MODEL_LEN").or_else(|| own(name)),
         "MODEL_NAME" => own(name).or_else(|| own("MODEL")),
         "RANDOM_RANGE_RATIO" => own(name).or_else(|| Some(RANDOM_RANGE_RATIO.to_owned())),
-        "WARMUPS" => Some((number("CONC")? * WARMUPS).to_string()),
+        "WARMUPS" => Some(number("CONC")?.saturating_mul(WARMUPS).to_string()),
         "TOTAL_CPU_DRAM_BYTES" => Some(number("TOTAL_CPU_DRAM_GB")?.checked_mul(1_000_000_000)?.to_string()),
         "DRAM_GB_PER_GPU" => Some((number("TOTAL_CPU_DRAM_GB")? / number("GPU_COUNT")?.max(1)).to_string()),
-        "RESULT_DIR" => own(name).or_else(|| Some(job.workspace.join("results").display().to_string())),
+        "RESULT_DIR" => own(name).or_else(|| Some(format!("{workspace}/results"))),
         _ => own(name),
     }
 }

@@ -1,0 +1,118 @@
+//! Every row of a fleet has a command on the cluster that runs it.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sweepctl::config::fleet::{Fleet, FleetFiles};
+use sweepctl::matrix::envelope::Envelope;
+use sweepctl::step::environment::{self, Environment, Place};
+use sweepctl::step::launch::backend::{Intent, Prepared};
+use sweepctl::step::launch::backends;
+
+use crate::corpus::corpus;
+use crate::support::{git, project, run, stderr, write};
+
+/// What a launch of a row would do on a runner, in a checkout.
+fn intend(fleet: &Fleet, row: &Value, runner: &str, checkout: &Path) -> Result<Intent, String> {
+    let job = json!({"id": "0123456789ab", "name": "a row", "runs-on": row["runner"], "timeout-minutes": 360, "row": row});
+    let envelope: Envelope = serde_json::from_value(job).map_err(|error| error.to_string())?;
+    let place = Place {
+        runner_name: runner.to_owned(),
+        workspace: checkout.display().to_string(),
+        eval_max_model_len: sweepctl::step::environment::eval_max_model_len(&envelope.row),
+        ..Place::default()
+    };
+    let mut environment = Environment::new(&envelope, &place).map_err(|error| error.to_string())?;
+    let none = indexmap::IndexMap::new();
+    environment::add(&mut environment, &none, fleet, &envelope, runner).map_err(|error| error.to_string())?;
+    let label = &envelope.row.topology.runner;
+    let backend = backends::of(fleet, Some(&envelope), label, runner, None).map_err(|error| error.message)?;
+    let job = Prepared {
+        envelope: &envelope,
+        environment: &environment,
+        runner,
+        workspace: checkout,
+        state: Path::new("/state"),
+    };
+    backend.intend(&job).map_err(|error| error.to_string())
+}
+
+fn rows(folder: &Path, args: &[&str]) -> Vec<Value> {
+    let mut all = vec!["generate", "full-sweep", "--json"];
+    all.extend(args);
+    let output = run(folder, all);
+    assert!(output.status.success(), "{}", stderr(&output));
+    serde_json::from_slice(&output.stdout).expect("rows")
+}
+
+#[test]
+fn every_row_of_the_project_has_a_command_on_every_runner_of_its_label() {
+    let file = |name: &str| project().join("configs").join(name);
+    let fleet = Fleet::read(&FleetFiles {
+        runners: file("runners.yaml"),
+        clusters: file("clusters.yaml"),
+        engines: Some(file("engines.yaml")),
+    })
+    .expect("the project's fleet");
+    let mut tried: BTreeMap<&str, usize> = BTreeMap::new();
+    for policy in [&[][..], &["--evals-only"]] {
+        for row in rows(project(), policy) {
+            let label = row["runner"].as_str().expect("a label");
+            for runner in &fleet.runners.labels[label] {
+                let intent = intend(&fleet, &row, runner, project());
+                let intent = intent.unwrap_or_else(|why| panic!("{runner}: {row}\n{why}"));
+                assert!(!intent.commands.is_empty(), "{row}");
+                *tried.entry(intent.backend).or_default() += 1;
+            }
+        }
+    }
+    for backend in ["container", "local", "srt"] {
+        assert!(tried.get(backend).is_some_and(|count| *count > 0), "{backend}: {tried:?}");
+    }
+}
+
+/// A cluster of each backend that engines serve.
+const CLUSTERS: [(&str, &str); 4] = [
+    ("local", "{ backend: local }"),
+    ("docker", "{ backend: container, runtime: docker, gpus: nvidia, network: host }"),
+    ("slurm", "{ backend: slurm, partition: p }"),
+    ("pyxis", "{ backend: slurm, partition: p, container: pyxis, mounts: [{ host: /hub, container: /hub }] }"),
+];
+
+#[test]
+fn rows_of_a_real_fleet_have_commands_or_are_refused_for_a_reason() {
+    let Some(corpus) = corpus() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let bundle = corpus.join("history.bundle");
+    git(folder.path(), &["clone", "-q", bundle.to_str().expect("a path"), "."]);
+    let rows: Vec<Value> = rows(folder.path(), &["--single-node"]);
+    assert!(rows.len() > 500, "{}", rows.len());
+    let text: String = CLUSTERS.map(|(name, cluster)| format!("  {name}: {cluster}\n")).concat();
+    let labels: String = CLUSTERS.map(|(name, _)| format!("  {name}: [{name}_0]\n")).concat();
+    let home = tempfile::tempdir().expect("a folder");
+    write(home.path(), "runners.yaml", format!("labels:\n{labels}"));
+    write(home.path(), "clusters.yaml", format!("clusters:\n{text}"));
+    let fleet = Fleet::read(&FleetFiles {
+        runners: home.path().join("runners.yaml"),
+        clusters: home.path().join("clusters.yaml"),
+        engines: None,
+    })
+    .expect("a fleet");
+    let mut refused: BTreeMap<String, usize> = BTreeMap::new();
+    for row in &rows {
+        let answers = CLUSTERS.map(|(name, _)| intend(&fleet, row, &format!("{name}_0"), home.path()));
+        let fine = answers.iter().filter(|answer| answer.is_ok()).count();
+        assert!(fine == 0 || fine == CLUSTERS.len(), "{row}: {answers:?}");
+        if let Err(why) = &answers[0] {
+            let lost = why.split(" of `").next().unwrap_or(why).replace("error: ", "");
+            *refused.entry(lost).or_default() += 1;
+        }
+    }
+    let all: usize = refused.values().sum();
+    // What a model's own draft or a store of the cluster's needs, no default can know.
+    let known = ["spec-decoding: draft_model", "kv-offloading: dram"];
+    let unknown: Vec<&String> = refused.keys().filter(|why| !known.iter().any(|known| why.contains(known))).collect();
+    assert!(unknown.is_empty(), "{unknown:#?} of {refused:#?}");
+    assert!(all * 10 < rows.len() * 3, "{all} of {} are refused: {refused:#?}", rows.len());
+}
