@@ -1,11 +1,13 @@
 //! The integration tests: one binary, a module a capability.
 
 mod act;
+mod asked;
 mod changelog_gate;
 mod cli;
 mod collect;
 mod compare;
 mod conditions;
+mod config_keys;
 mod corpus;
 mod decisions;
 mod docs;

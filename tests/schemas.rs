@@ -298,9 +298,9 @@ policies:
     (
         Kind::Labels,
         "primary:
-  a: { trim: true, canary: true, fail-fast: true }
+  a: { trim-conc: true, canary: true, fail-fast: true }
 modifiers:
-  b: { effect: evals-only, reusable: true }
+  b: { evals-only: true, reusable: true }
 skip-marker: s
 reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
 ",

@@ -16,11 +16,12 @@ use crate::changelog::link::{PullRequest, Slug, last_repository};
 use crate::changelog::resolve::Stages;
 use crate::changelog::text::Text;
 use crate::changelog::work_tree;
+use crate::config::asked::Asked;
 use crate::config::changelog::{Changelog, beyond};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::findings::changelog as findings;
-use crate::matrix::plan::{Modifiers, Plan};
+use crate::matrix::plan::Plan;
 use crate::plural;
 use crate::repo::{CHANGELOG, Operation, Repo, Revision, display_name};
 
@@ -200,7 +201,7 @@ impl Check {
         if added > 0 {
             match self
                 .refs
-                .plan(&repo, &sides, &self.inputs, Modifiers::default(), || Ok(entries))
+                .plan(&repo, &sides, &self.inputs, &Asked::default(), || Ok(entries))
             {
                 Ok(plan) => jobs = Jobs::of(&plan),
                 Err(more) => problems.extend(more),

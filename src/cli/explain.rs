@@ -28,6 +28,7 @@ pub struct Explain {
 #[serde(rename_all = "kebab-case")]
 struct Explained<'a> {
     exp_name: &'a str,
+    config_key: Option<&'a str>,
     runner: &'a str,
     conc: &'a [u64],
     taken: bool,
@@ -100,6 +101,7 @@ fn explain<'a>(index: usize, row: &'a Row, rows: &'a [Row], examined: &'a [Exami
     };
     Explained {
         exp_name: &row.exp_name,
+        config_key: row.config_key.as_deref(),
         runner: &row.topology.runner,
         conc: row.conc.points(),
         taken: rules.iter().any(|verdict| verdict.taken),
@@ -210,9 +212,11 @@ fn table(explained: &[Explained<'_>]) -> String {
         let points: Vec<String> = row.conc.iter().map(u64::to_string).collect();
         let start = |rule: &str, eval: &str, why: String, levels: &[u64]| {
             let (name, runner) = (row.exp_name.to_owned(), row.runner.to_owned());
+            let config = row.config_key.unwrap_or_default().to_owned();
             let levels: Vec<String> = levels.iter().map(u64::to_string).collect();
             vec![
                 name,
+                config,
                 runner,
                 points.join(","),
                 eval.to_owned(),
@@ -232,6 +236,7 @@ fn table(explained: &[Explained<'_>]) -> String {
     output::table(
         &[
             "experiment",
+            "config",
             "runner",
             "conc",
             "eval",

@@ -248,12 +248,6 @@ fn print(error: &clap::Error) {
     }
 }
 
-/// The flags that are set, as arguments.
-fn set_flags(flags: &[(bool, &str)]) -> Vec<String> {
-    let set = flags.iter().filter(|(set, _)| *set);
-    set.map(|(_, flag)| (*flag).to_owned()).collect()
-}
-
 /// Problems that the step summary holds already.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]

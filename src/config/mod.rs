@@ -3,6 +3,7 @@
 // Every finding has an id of its own: see clippy.toml.
 #![warn(clippy::disallowed_methods)]
 
+pub mod asked;
 pub mod changelog;
 pub mod clusters;
 pub mod decode;

@@ -75,7 +75,7 @@ fn rule(finding: &Finding) -> Value {
 fn result(problem: &Problem, rules: &[&Finding], roots: &Roots) -> Value {
     let index = rules.iter().position(|rule| *rule == problem.finding);
     let mut text = printable(&problem.message);
-    text.push_str("\n");
+    text.push('\n');
     text.push_str(&printable(problem.remedy()));
     json!({
         "ruleId": problem.finding.id,

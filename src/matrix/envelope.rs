@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::fingerprint::{canonical, hex};
 use super::row::{Row, Scenario};
 use super::wire::RowJson;
+use crate::config::asked::{Asked, only_given};
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
 use crate::config::problem::Problem;
@@ -29,6 +29,10 @@ pub struct Envelope {
     pub runs_on: String,
     /// Minutes that the job may take.
     pub timeout_minutes: u64,
+    /// The key of the config that the row was generated from, where that is known; no part of what the job is, nor of
+    /// its id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub config_key: Option<String>,
     /// The row, with the overrides applied; written with the defaults that a plan's rows carry.
     #[serde(serialize_with = "with_plan_defaults")]
     pub row: Row,
@@ -37,31 +41,27 @@ pub struct Envelope {
     pub overrides: Overrides,
 }
 
-/// What a dispatch changes about every row that it fits.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// What differs from what the plan's configs say of the job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Overrides {
-    /// Seconds of an agentic replay.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duration: Option<u64>,
-    /// What evaluates.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eval_framework: Option<String>,
-    /// Its suite.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eval_suite: Option<String>,
-    /// The number of samples; empty, `full` or `0` is the whole split.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub eval_limit: Option<String>,
-    /// Short agentic replays.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub agentx_fast: bool,
+    /// What was asked of the sweep, as far as it changes jobs.
+    #[serde(flatten, serialize_with = "only_given", deserialize_with = "of_jobs")]
+    pub asked: Asked,
     /// Whether the job evaluates, instead of the row's own flag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_eval: Option<bool>,
     /// Whether it does nothing else, instead of the row's own flag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub eval_only: Option<bool>,
+}
+
+fn of_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Asked, D::Error> {
+    let asked = Asked::deserialize(deserializer)?;
+    match asked == asked.of_jobs() {
+        true => Ok(asked),
+        false => Err(serde::de::Error::custom("an override changes a job, not the plan")),
+    }
 }
 
 impl Envelope {
@@ -93,31 +93,31 @@ impl Overrides {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
+}
 
-    /// Applies what a row has a field for.
-    fn apply(&self, row: &mut Row) {
-        if let Some(duration) = self.duration {
-            let mut topology = (*row.topology).clone();
-            if let Scenario::Agentic(offload) = &mut topology.scenario {
-                offload.duration = duration;
-                row.topology = topology.into();
-            }
+/// Applies what a row has a field for.
+fn apply(asked: &Asked, row: &mut Row) {
+    if let Some(duration) = asked.duration {
+        let mut topology = (*row.topology).clone();
+        if let Scenario::Agentic(offload) = &mut topology.scenario {
+            offload.duration = duration;
+            row.topology = topology.into();
         }
-        if row.runs_eval() && (self.eval_framework.is_some() || self.eval_suite.is_some()) {
-            let old = row.eval.evaluator.take();
-            let framework = self
-                .eval_framework
-                .clone()
-                .or_else(|| old.as_ref().map(|e| e.framework.clone()));
-            // A suite belongs to its framework: another framework starts from its own default suite.
-            let kept = old
-                .filter(|e| Some(&e.framework) == framework.as_ref())
-                .map(|e| e.suite);
-            row.eval.evaluator = Some(Evaluator {
-                framework: framework.unwrap_or_else(|| "lm-eval".to_owned()),
-                suite: self.eval_suite.clone().or(kept).unwrap_or_default(),
-            });
-        }
+    }
+    if row.runs_eval() && (asked.eval_framework.is_some() || asked.eval_suite.is_some()) {
+        let old = row.eval.evaluator.take();
+        let framework = asked
+            .eval_framework
+            .clone()
+            .or_else(|| old.as_ref().map(|e| e.framework.clone()));
+        // A suite belongs to its framework: another framework starts from its own default suite.
+        let kept = old
+            .filter(|e| Some(&e.framework) == framework.as_ref())
+            .map(|e| e.suite);
+        row.eval.evaluator = Some(Evaluator {
+            framework: framework.unwrap_or_else(|| "lm-eval".to_owned()),
+            suite: asked.eval_suite.clone().or(kept).unwrap_or_default(),
+        });
     }
 }
 
@@ -130,16 +130,16 @@ fn with_plan_defaults<S: serde::Serializer>(row: &Row, serializer: S) -> Result<
 ///
 /// # Errors
 /// None for rows that were built; serialization is the only step that returns one.
-pub fn wrap(
-    rows: &[Row],
-    overrides: &Overrides,
-    seen: &mut HashMap<String, u64>,
-) -> Result<Vec<Envelope>, serde_json::Error> {
+pub fn wrap(rows: &[Row], asked: &Asked, seen: &mut HashMap<String, u64>) -> Result<Vec<Envelope>, serde_json::Error> {
+    let overrides = Overrides {
+        asked: asked.of_jobs(),
+        ..Overrides::default()
+    };
     rows.iter()
         .map(|row| {
             let mut row = row.clone();
-            overrides.apply(&mut row);
-            let text = identity(&row, overrides)?;
+            apply(&overrides.asked, &mut row);
+            let text = identity(&row, &overrides)?;
             let count = seen.entry(text.clone()).or_insert(0);
             *count += 1;
             let id = digest(&text, *count);
@@ -148,6 +148,7 @@ pub fn wrap(
                 name: name(&row),
                 runs_on: row.topology.runner.clone(),
                 timeout_minutes: TIMEOUT_MINUTES,
+                config_key: row.config_key.take().map(|key| key.to_string()),
                 row,
                 overrides: overrides.clone(),
             })

@@ -88,7 +88,12 @@ impl Expansion {
             problems: Problems::default(),
         };
         for config in configs {
+            let first = out.rows.len();
             self.config(config, runners, &mut out);
+            let key: Arc<str> = config.key.as_str().into();
+            for row in &mut out.rows[first..] {
+                row.config_key = Some(Arc::clone(&key));
+            }
         }
         out.problems.into_result()?;
         Ok(out.rows)

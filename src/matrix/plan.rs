@@ -13,6 +13,7 @@ use super::fingerprint::recipe_fingerprint;
 use super::row::{Row, Topology};
 use super::trim;
 use super::wire::RowJson;
+use crate::config::asked::Asked;
 use crate::config::changelog::Entry;
 use crate::config::master::{Config, Master};
 use crate::config::policy::EvalPolicy;
@@ -20,17 +21,6 @@ use crate::config::problem::{Place, Problem, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{NodeKind, ScenarioType};
 use crate::findings::plan as findings;
-
-/// What a run changes about every entry.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Modifiers {
-    /// Every eligible eval.
-    pub all_evals: bool,
-    /// No throughput.
-    pub evals_only: bool,
-    /// The lowest concurrency of each topology.
-    pub trim_conc: bool,
-}
 
 /// What a plan is made from.
 pub struct Inputs<'a> {
@@ -133,8 +123,8 @@ impl Serialize for Plan {
 /// # Errors
 /// Entries that cannot stand together, keys that match nothing, rows that cannot be generated, and what append-only
 /// entries may not change.
-pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems> {
-    stand_together(inputs.entries, modifiers)?;
+pub fn plan(inputs: &Inputs<'_>, asked: &Asked) -> Result<Plan, Problems> {
+    stand_together(inputs.entries, asked)?;
     let mut resolved = resolve(inputs.entries, inputs.master)?;
     let base = match inputs.entries.iter().any(|(entry, _)| entry.append_only) {
         true => Some((inputs.base)()?),
@@ -151,7 +141,7 @@ pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems>
     let mut problems = Problems::default();
     for resolved in &resolved {
         let entry = resolved.entry;
-        if !(modifiers.evals_only || entry.evals_only || entry.all_evals) {
+        if !(asked.evals_only || entry.evals_only || entry.all_evals) {
             for (scenarios, configs) in measured.claim(&resolved.configs, &entry.scenarios()) {
                 match throughput_run(inputs, resolved, base.as_ref(), &scenarios, &configs) {
                     Ok(rows) => throughput.extend(rows),
@@ -162,7 +152,7 @@ pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems>
         if entry.append_only || entry.no_evals {
             continue;
         }
-        let mode = match modifiers.all_evals || entry.all_evals {
+        let mode = match asked.all_evals || entry.all_evals {
             true => EvalMode::AllEvals,
             false => EvalMode::EvalsOnly,
         };
@@ -179,7 +169,7 @@ pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems>
     }
     problems.into_result()?;
     fingerprint(&mut throughput)?;
-    if modifiers.trim_conc {
+    if asked.trim_conc {
         throughput = trim::plan(throughput, inputs.policy.plan_trim);
     }
     let mut plan = Plan::default();
@@ -199,10 +189,10 @@ pub struct Resolved<'a> {
     pub configs: Vec<&'a Config>,
 }
 
-fn stand_together(entries: &[(Entry, Place)], modifiers: Modifiers) -> Result<(), Problems> {
+fn stand_together(entries: &[(Entry, Place)], asked: &Asked) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let appends = entries.iter().any(|(entry, _)| entry.append_only);
-    let modified = modifiers.all_evals || modifiers.evals_only;
+    let modified = asked.all_evals || asked.evals_only;
     for (entry, place) in entries {
         if appends && !entry.append_only {
             let problem = place.found(

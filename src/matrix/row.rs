@@ -137,6 +137,9 @@ pub struct Row {
     pub eval: EvalMark,
     /// The recipe's fingerprint, on a plan's throughput rows.
     pub recipe_fingerprint: Option<String>,
+    /// The key of the config that it was generated from; of a row that several configs were merged into, the first one's.
+    /// It travels beside the row, not in it: the JSON form has none, and an envelope has a field of its own.
+    pub config_key: Option<Arc<str>>,
 }
 
 /// A row whose concurrency does not fit its topology.
@@ -173,6 +176,7 @@ impl Row {
             exp_name,
             eval: EvalMark::default(),
             recipe_fingerprint: None,
+            config_key: None,
         })
     }
 

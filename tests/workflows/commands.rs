@@ -173,8 +173,12 @@ fn an_envelope_is_opened_with_its_callers_flags() {
     let row = shard(&dir, "evals", "0")[0].clone();
     let file = folder.path().join("envelope.json");
     let path = file.to_str().expect("a path");
-    let open =
-        |flags: &[&str], text: &str| step(&[&["envelope", "--out", path, "--github-output"], flags].concat(), text);
+    let open = |flags: &[&str], text: &str| {
+        step(
+            &[&["envelope", "--output", path, "--github-output"], flags].concat(),
+            text,
+        )
+    };
     let written = || -> Value { serde_json::from_slice(&std::fs::read(&file).expect("a file")).expect("JSON") };
 
     let (output, outputs) = open(&[], &row.to_string());

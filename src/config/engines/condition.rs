@@ -18,6 +18,8 @@ pub enum Subject {
     Field(Field),
     /// The row's concurrency.
     Conc,
+    /// The config that the row comes from.
+    ConfigKey,
     /// Whether the job only evaluates.
     EvalOnly,
     /// The name of what a KV cache is offloaded with.
@@ -26,8 +28,9 @@ pub enum Subject {
 
 impl Subject {
     /// What is no field of a topology, with its name in a row.
-    const OTHERS: [(&'static str, Self); 3] = [
+    const OTHERS: [(&'static str, Self); 4] = [
         ("conc", Self::Conc),
+        ("config-key", Self::ConfigKey),
         ("eval-only", Self::EvalOnly),
         ("kv-offload-backend", Self::KvOffloadBackend),
     ];

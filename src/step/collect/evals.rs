@@ -207,7 +207,7 @@ fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f
 
 /// Marks the rows of jobs that were planned with a limit on samples.
 fn mark_limited(plan: &[Envelope], gathered: &mut [Gathered<'_>]) {
-    let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.eval_limit.as_deref().unwrap_or(""));
+    let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.asked.eval_limit.as_deref().unwrap_or(""));
     let limited: HashSet<&str> = plan
         .iter()
         .filter(is_limited)

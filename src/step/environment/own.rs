@@ -35,7 +35,7 @@ pub fn add(
     let mut variables = all.clone();
     variables.extend(cluster.map(|cluster| cluster.env.clone()).unwrap_or_default());
     if let Some(engine) = engine {
-        let (of_engine, served) = serving::variables(engine, row);
+        let (of_engine, served) = serving::variables(engine, row, envelope.config_key.as_deref());
         variables.extend(of_engine);
         name = served.or(name);
     }

@@ -30,7 +30,7 @@ pub fn of(
 ) -> Result<Box<dyn Backend>, Problem> {
     let cluster = cluster(fleet, runner)?;
     let engine = match job {
-        Some(envelope) => Serving::of_row(&fleet.engines, &envelope.row),
+        Some(envelope) => Serving::of_row(&fleet.engines, &envelope.row, envelope.config_key.as_deref()),
         None => Err(Problem::file("", "there is no job to serve")),
     };
     Ok(match &cluster.backend {
@@ -69,7 +69,7 @@ pub fn on_node(
         let problem = Problem::file("", format!("the cluster of `{runner}` gives its jobs no node"));
         return Err(problem.hint("this is what a batch job calls on its node"));
     };
-    let engine = Serving::of_row(&fleet.engines, &envelope.row);
+    let engine = Serving::of_row(&fleet.engines, &envelope.row, envelope.config_key.as_deref());
     let place = on_node::place(settings, task);
     Ok(match Pyxis::of(settings) {
         Some(pyxis) => Box::new(Local::inside(engine, place, Box::new(pyxis))),

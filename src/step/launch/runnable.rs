@@ -44,7 +44,7 @@ fn command(row: &Row, fleet: &Fleet, runner: &str, has: &Has<'_>) -> Result<(), 
         let message = format!("no cluster starts jobs on the runner `{runner}` of `{label}`");
         return Err(NO_CLUSTER.file(&file, message).hint(nearest(runner, known)));
     };
-    let engine = || Serving::of_row(&fleet.engines, row).map(drop);
+    let engine = || Serving::of_row(&fleet.engines, row, row.config_key.as_deref()).map(drop);
     let script = |path: Option<&str>| path.map(str::to_owned).or_else(|| fleet_script(runner));
     let lacks = |path: &str, more: &str| format!("there is no launch script `{path}`{more}");
     let found = match &cluster.backend {

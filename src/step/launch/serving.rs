@@ -64,11 +64,11 @@ impl Serving {
         })
     }
 
-    /// The commands of a row's engine.
+    /// The commands of a row's engine; `config_key` is that of the row's config, where it is known.
     ///
     /// # Errors
     /// A row that no engine can serve, and one with something that its engine does not pass on to the server.
-    pub fn of_row(engines: &Engines, row: &Row) -> Result<Self, Problem> {
+    pub fn of_row(engines: &Engines, row: &Row, config_key: Option<&str>) -> Result<Self, Problem> {
         let framework = &row.topology.framework;
         let hint = "write a launch script, or add to configs/engines.yaml";
         let Nodes::Single(_) = row.topology.nodes else {
@@ -80,7 +80,7 @@ impl Serving {
             let message = format!("there is no engine `{framework}`");
             return Err(Problem::file("", message).hint(format!("{hint}; {}", nearest(framework, known))));
         };
-        let mut chosen = Chosen::new(row);
+        let mut chosen = Chosen::new(row, config_key);
         let server = chosen.server(engine);
         let files = chosen.files(engine);
         let lost = chosen.lost(&server, &files);
@@ -118,8 +118,12 @@ impl Serving {
 
 /// The variables that an engine adds to a row's job, and what its server calls the model.
 #[must_use]
-pub fn variables(engine: &Engine, row: &Row) -> (IndexMap<String, Template>, Option<Template>) {
-    let mut chosen = Chosen::new(row);
+pub fn variables(
+    engine: &Engine,
+    row: &Row,
+    config_key: Option<&str>,
+) -> (IndexMap<String, Template>, Option<Template>) {
+    let mut chosen = Chosen::new(row, config_key);
     let mut variables = engine.env.clone();
     let mut name = engine.served_model_name.clone();
     for over in chosen.overrides(engine) {
@@ -141,12 +145,17 @@ fn throughput() -> Vec<Template> {
 /// What a row takes of an engine, and which of its fields had a say in that.
 struct Chosen<'a> {
     row: &'a Row,
+    config_key: Option<&'a str>,
     asked: Vec<Subject>,
 }
 
 impl<'a> Chosen<'a> {
-    fn new(row: &'a Row) -> Self {
-        Self { row, asked: Vec::new() }
+    fn new(row: &'a Row, config_key: Option<&'a str>) -> Self {
+        Self {
+            row,
+            config_key,
+            asked: Vec::new(),
+        }
     }
 
     fn server(&mut self, engine: &Engine) -> Vec<Template> {
@@ -196,7 +205,7 @@ impl<'a> Chosen<'a> {
     /// Whether conditions take the row; those that do are remembered.
     fn takes(&mut self, conditions: &Conditions) -> bool {
         let meets = |(subject, condition): &(Subject, Condition)| {
-            let value = value(self.row, *subject);
+            let value = value(self.row, self.config_key, *subject);
             match condition {
                 Condition::OneOf(values) => values.contains(&value.to_string()),
                 Condition::Above(least) => matches!(value, FieldValue::Int(number) if number > *least),
@@ -244,13 +253,14 @@ const MUST_REACH: [(Field, &[&str]); 8] = [
     (Field::KvOffloading, &["kv-offloading", "total-cpu-dram-gb"]),
 ];
 
-fn value(row: &Row, subject: Subject) -> FieldValue<'_> {
+fn value<'a>(row: &'a Row, config_key: Option<&'a str>, subject: Subject) -> FieldValue<'a> {
     match subject {
         Subject::Field(field) => row.topology.field(field),
         Subject::Conc => match row.conc.points() {
             [point] => FieldValue::Int(*point),
             _ => FieldValue::Missing,
         },
+        Subject::ConfigKey => config_key.map_or(FieldValue::Missing, FieldValue::Text),
         Subject::EvalOnly => FieldValue::Bool(row.eval.eval_only),
         Subject::KvOffloadBackend => match &row.topology.scenario {
             Scenario::Agentic(offload) => {
