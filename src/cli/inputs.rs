@@ -26,8 +26,10 @@ const MASTER_END: &str = "-master.yaml";
 const POLICY: &str = "configs/eval-policy.yaml";
 /// The repository's own labels file.
 const LABELS: &str = "configs/labels.yaml";
+/// The repository's own clusters file.
+pub const CLUSTERS: &str = "configs/clusters.yaml";
 /// The repository's own engines file.
-const ENGINES: &str = "configs/engines.yaml";
+pub const ENGINES: &str = "configs/engines.yaml";
 /// The repository's own workflow settings.
 const WORKFLOWS: &str = "configs/workflows.yaml";
 

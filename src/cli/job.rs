@@ -79,7 +79,13 @@ impl Env {
         let place = place(&envelope, self.runner_name.as_deref())?;
         let mut environment = Environment::new(&envelope, &place)?;
         let fleet = self.fleet.load_if_there()?;
-        environment::add(&mut environment, &inputs::jobs_env()?, &fleet, &envelope, &place.runner_name)?;
+        environment::add(
+            &mut environment,
+            &inputs::jobs_env()?,
+            &fleet,
+            &envelope,
+            &place.runner_name,
+        )?;
         if self.github_env {
             return Ok(runner::append(RunnerFile::Env, &environment.for_later_steps())?);
         }

@@ -127,7 +127,13 @@ impl Launch {
         let policy = self.policy.load()?;
         place.eval_max_model_len = launch::eval_context(envelope, policy.eval_context, &mut warn)?;
         let mut environment = Environment::new(envelope, &place)?;
-        environment::add(&mut environment, &inputs::jobs_env()?, &fleet, envelope, &place.runner_name)?;
+        environment::add(
+            &mut environment,
+            &inputs::jobs_env()?,
+            &fleet,
+            envelope,
+            &place.runner_name,
+        )?;
         let given = || launch::given_task(envelope, &fleet.clusters, &place.runner_name);
         let task = self.eval_task.clone().or_else(given);
         let tasks = launch::task_names(envelope, task.as_deref());

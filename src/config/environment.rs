@@ -111,7 +111,12 @@ pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ind
         if let Some(reason) = refusal(variable) {
             let shown: String = variable.chars().take(60).flat_map(char::escape_debug).collect();
             let message = format!("the variable `{shown}` of `{name}` cannot be used: {reason}");
-            d.refuse(&config::CONFLICT, key.span, message, "remove it, or set it on the runner itself");
+            d.refuse(
+                &config::CONFLICT,
+                key.span,
+                message,
+                "remove it, or set it on the runner itself",
+            );
             continue;
         }
         // A number or a flag is meant as it is written.

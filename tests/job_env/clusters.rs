@@ -101,7 +101,12 @@ fn every_field_is_read() {
         "MODEL" => Some("org/a b; rm -rf {port}".to_owned()),
         _ => Some(String::new()),
     };
-    let arguments = local.server_command.as_ref().expect("a server").fill(value).expect("arguments");
+    let arguments = local
+        .server_command
+        .as_ref()
+        .expect("a server")
+        .fill(value)
+        .expect("arguments");
     assert_eq!(
         arguments,
         ["serve", "--port=8000", "{\"a\": {\"b\": 1}}", "org/a b; rm -rf {port}"],
@@ -277,7 +282,7 @@ fn tree(text: &str) -> Value {
 
 #[test]
 fn every_runner_of_the_project_has_a_cluster() {
-    let Fleet { runners, clusters } = own();
+    let Fleet { runners, clusters, .. } = own();
     for runner in runners.labels.values().flatten() {
         assert!(clusters.of(runner).is_some(), "{runner}");
     }
@@ -376,5 +381,4 @@ fn every_placeholder_is_a_variable_of_a_job() {
     for name in environments.iter().flat_map(Environment::names) {
         assert!(known.iter().any(|own| own == name) || unknown.contains(&name), "{name}");
     }
-}
 }

@@ -64,7 +64,10 @@ fn a_container_of_the_rows_image_serves_it_and_is_removed() {
     let result = measured(&host, &host.run(&short()));
     assert_eq!(result["completed"], 20, "{result}");
     let calls = host.read("docker.calls");
-    let started = calls.lines().find(|line| line.starts_with("run ")).expect("a container");
+    let started = calls
+        .lines()
+        .find(|line| line.starts_with("run "))
+        .expect("a container");
     for part in [
         "--entrypoint=python3",
         " engine:1 -m sglang.launch_server ",
@@ -80,7 +83,10 @@ fn a_container_of_the_rows_image_serves_it_and_is_removed() {
             || started.contains(&format!("--volume={0}:{0}", host.at().display())),
         "{started}"
     );
-    assert!(calls.lines().last().is_some_and(|line| line.starts_with("ps ")), "{calls}");
+    assert!(
+        calls.lines().last().is_some_and(|line| line.starts_with("ps ")),
+        "{calls}"
+    );
     // Every variable of the job reaches the server.
     super::backends::assert_complete(&host, "server.env", "container");
 }
@@ -113,7 +119,10 @@ fn an_eval_only_job_gets_its_own_context_and_no_client() {
     let host = with_engine("{ backend: local }");
     let commands = commands(&dry(&host, &envelope("0123456789ab", json!({}))));
     assert_eq!(commands.len(), 2, "{commands:?}");
-    let contexts: Vec<&String> = commands[0].iter().filter(|a| a.starts_with("--context-length=")).collect();
+    let contexts: Vec<&String> = commands[0]
+        .iter()
+        .filter(|a| a.starts_with("--context-length="))
+        .collect();
     assert_eq!(contexts.len(), 1, "{commands:?}");
     assert_eq!(commands[1][1..3], ["eval", "run"]);
 }
@@ -130,13 +139,37 @@ fn every_condition_of_a_row_reaches_the_server() {
         job
     };
     let cases = [
-        ("vllm", json!({}), vec!["--tensor-parallel-size=8", "--max-model-len=9472"]),
-        ("vllm", json!({"dp-attn": true, "ep": 8}), vec!["--data-parallel-size=8", "--enable-expert-parallel"]),
-        ("vllm", json!({"pp": 2, "dcp-size": 4}), vec!["--pipeline-parallel-size=2", "--decode-context-parallel-size=4"]),
-        ("sglang", json!({"dp-attn": true, "ep": 4}), vec!["--enable-dp-attention", "--expert-parallel-size=4"]),
-        ("sglang", json!({"spec-decoding": "mtp"}), vec!["--speculative-algorithm=EAGLE"]),
+        (
+            "vllm",
+            json!({}),
+            vec!["--tensor-parallel-size=8", "--max-model-len=9472"],
+        ),
+        (
+            "vllm",
+            json!({"dp-attn": true, "ep": 8}),
+            vec!["--data-parallel-size=8", "--enable-expert-parallel"],
+        ),
+        (
+            "vllm",
+            json!({"pp": 2, "dcp-size": 4}),
+            vec!["--pipeline-parallel-size=2", "--decode-context-parallel-size=4"],
+        ),
+        (
+            "sglang",
+            json!({"dp-attn": true, "ep": 4}),
+            vec!["--enable-dp-attention", "--expert-parallel-size=4"],
+        ),
+        (
+            "sglang",
+            json!({"spec-decoding": "mtp"}),
+            vec!["--speculative-algorithm=EAGLE"],
+        ),
         ("trt", json!({"ep": 8}), vec!["--ep_size=8", "--max_seq_len=9472"]),
-        ("atom", json!({"spec-decoding": "mtp"}), vec!["--method=mtp", "--max-model-len=9472"]),
+        (
+            "atom",
+            json!({"spec-decoding": "mtp"}),
+            vec!["--method=mtp", "--max-model-len=9472"],
+        ),
     ];
     for (framework, more, wanted) in cases {
         let commands = commands(&dry(&host, &job(framework, more.clone())));
@@ -149,7 +182,11 @@ fn every_condition_of_a_row_reaches_the_server() {
     // What would be lost on the way is refused: it would measure another row.
     for (framework, more, lost) in [
         ("sglang", json!({"dcp-size": 2}), "`dcp-size: 2`"),
-        ("vllm", json!({"spec-decoding": "draft_model"}), "`spec-decoding: draft_model`"),
+        (
+            "vllm",
+            json!({"spec-decoding": "draft_model"}),
+            "`spec-decoding: draft_model`",
+        ),
         ("mock", json!({}), "there is no engine `mock`"),
     ] {
         let done = dry(&host, &job(framework, more));
@@ -167,8 +204,10 @@ engines:
     server: [serve, '{model}', '--options={files}/o.yaml', when: { conc: { above: 8 } }, args: [--many]]
 ";
     // A mapping in a list stands in braces.
-    let engines = engines.replace("when: { conc: { above: 8 } }, args: [--many]", "{ when: { conc: { above: 3 } }, args: [--many] }")
-        + "    throughput: [measure, '{port}', '{random-range-ratio}']
+    let engines = engines.replace(
+        "when: { conc: { above: 8 } }, args: [--many]",
+        "{ when: { conc: { above: 3 } }, args: [--many] }",
+    ) + "    throughput: [measure, '{port}', '{random-range-ratio}']
     served-model-name: '{model-prefix}-served'
     env: { FROM: engine, WORDS: 'of {framework}' }
     files: { o.yaml: ['tp: {tp}', { when: { precision: fp4 }, args: ['never: true'] }] }
@@ -182,7 +221,8 @@ engines:
     std::fs::write(host.file("configs/engines.yaml"), engines).expect("a file");
     std::fs::write(
         host.file("configs/workflows.yaml"),
-        include_str!("../../src/workflow/starter/workflows.yaml").to_owned() + "\nenv: { FROM: workflows, ALL: 'yes' }\n",
+        include_str!("../../src/workflow/starter/workflows.yaml").to_owned()
+            + "\nenv: { FROM: workflows, ALL: 'yes' }\n",
     )
     .expect("a file");
     let done = dry(&host, &throughput());
@@ -216,11 +256,24 @@ engines:
 
 #[test]
 fn variables_that_decide_what_runs_or_where_a_job_goes_are_refused() {
-    for name in ["PATH", "LD_PRELOAD", "HF_ENDPOINT", "https_proxy", "PIP_INDEX_URL", "EVAL_LIMIT", "GITHUB_ENV", "SWEEPCTL_STATE"] {
+    for name in [
+        "PATH",
+        "LD_PRELOAD",
+        "HF_ENDPOINT",
+        "https_proxy",
+        "PIP_INDEX_URL",
+        "EVAL_LIMIT",
+        "GITHUB_ENV",
+        "SWEEPCTL_STATE",
+    ] {
         let host = with_engine(&format!("{{ backend: local, env: {{ {name}: x }} }}"));
         let done = dry(&host, &throughput());
         assert_eq!(done.code, Some(1), "{name}: {}", done.stdout);
-        assert!(done.stderr.contains(&format!("the variable `{name}`")), "{}", done.stderr);
+        assert!(
+            done.stderr.contains(&format!("the variable `{name}`")),
+            "{}",
+            done.stderr
+        );
     }
     let host = with_engine("{ backend: local, env: { MODEL: other, RANDOM_RANGE_RATIO: 0.5 } }");
     let done = dry(&host, &throughput());

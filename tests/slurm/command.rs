@@ -402,7 +402,12 @@ fn a_row_without_a_script_is_served_on_its_node_and_in_its_image() {
     let result = measured(&host, &run(&mut launch(&host, "h200-x_pyxis", &short())));
     assert_eq!(result["completed"], 20, "{result}");
     let asked = host.read("srun.arguments");
-    for part in ["--container-image=engine:1\n", ",/hub:/h\n", "--container-workdir=", "\npython3\n"] {
+    for part in [
+        "--container-image=engine:1\n",
+        ",/hub:/h\n",
+        "--container-workdir=",
+        "\npython3\n",
+    ] {
         assert!(asked.contains(part), "{part}: {asked}");
     }
 }

@@ -61,7 +61,8 @@ impl Conditions {
         let mut all = Vec::new();
         let pairs = d.entries(node, name);
         if pairs.is_empty() && matches!(node.value, Value::Map(_)) {
-            d.refuse(&config::UNKNOWN_NAME, 
+            d.refuse(
+                &config::UNKNOWN_NAME,
                 node.span,
                 format!("`{name}` takes every row"),
                 "name a field of the row",

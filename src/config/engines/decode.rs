@@ -77,7 +77,8 @@ fn server(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<Item>> {
     let fixed = matches!(first, Item::Always(text) if program(std::slice::from_ref(text)).is_some());
     if !fixed {
         let message = format!("the program of `{name}` depends on the job");
-        d.refuse(&config::MALFORMED, 
+        d.refuse(
+            &config::MALFORMED,
             node.span,
             message,
             "write the first item without placeholders and conditions",
@@ -114,7 +115,12 @@ fn files(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<IndexMap<String
         let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
         if file.starts_with('.') || file.is_empty() || !file.chars().all(plain) {
             let message = format!("`{file}` cannot be a file of `{name}`");
-            d.refuse(&config::MALFORMED, key.span, message, "write a plain name such as `options.yaml`");
+            d.refuse(
+                &config::MALFORMED,
+                key.span,
+                message,
+                "write a plain name such as `options.yaml`",
+            );
             continue;
         }
         if let Some(lines) = items(d, value, file) {
@@ -128,7 +134,8 @@ fn path(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let text = d.string(node, name)?;
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
     if !text.starts_with('/') || !text.chars().all(plain) {
-        d.refuse(&config::MALFORMED, 
+        d.refuse(
+            &config::MALFORMED,
             node.span,
             format!("`{name}` is no path of a server"),
             "write it as `/health`",

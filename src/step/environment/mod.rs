@@ -19,7 +19,7 @@ use crate::matrix::names;
 use crate::matrix::row::{Conc, Offload, Row, Scenario};
 
 pub use container::{by_name, env_file};
-pub use own::add;
+pub use own::{RANDOM_RANGE_RATIO, add};
 
 /// The longest `NAME=VALUE` that Linux hands to a process, in bytes: `MAX_ARG_STRLEN` less the closing NUL.
 pub const MAX_VARIABLE: usize = 131_071;

@@ -64,8 +64,9 @@ fn command(row: &Row, fleet: &Fleet, runner: &str, has: &Has<'_>) -> Result<(), 
             match script(named) {
                 Some(path) if has(Path::new(&path)) => Ok(()),
                 Some(path) if named.is_some() => Err(lacks(&path, "")),
-                path => engine()
-                    .map_err(|problem| lacks(&path.unwrap_or_default(), &format!(", and {}", problem.message))),
+                path => {
+                    engine().map_err(|problem| lacks(&path.unwrap_or_default(), &format!(", and {}", problem.message)))
+                }
             }
         }
     };

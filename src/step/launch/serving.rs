@@ -9,7 +9,7 @@ use crate::config::master::search_space::Nodes;
 use crate::config::policy::Field;
 use crate::config::problem::{Problem, nearest};
 use crate::matrix::row::{FieldValue, Row, Scenario};
-use crate::step::environment::Environment;
+use crate::step::environment::{Environment, RANDOM_RANGE_RATIO};
 
 use super::backend::Prepared;
 
@@ -32,8 +32,6 @@ const THROUGHPUT: [&str; 12] = [
 pub const FILES: &str = "engine";
 /// How many times its concurrency a client sends before it measures.
 const WARMUPS: u64 = 2;
-/// The shortest random length, as a share of the longest, unless the job says otherwise.
-const RANDOM_RANGE_RATIO: &str = "0.8";
 
 /// The server of a row, and what measures it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -295,7 +293,12 @@ fn variable(job: &Prepared<'_>, port: u16, name: &str) -> Option<String> {
 
 /// A variable of a job, or what follows from one.
 pub(crate) fn job_value(environment: &Environment, workspace: &str, name: &str) -> Option<String> {
-    let own = |name: &str| environment.get(name).filter(|value| !value.is_empty()).map(str::to_owned);
+    let own = |name: &str| {
+        environment
+            .get(name)
+            .filter(|value| !value.is_empty())
+            .map(str::to_owned)
+    };
     let number = |name: &str| own(name)?.parse::<u64>().ok();
     match name {
         "CONTEXT" => own("EVAL_MAX_MODEL_LEN").or_else(|| own("MAX_MODEL_LEN")),
