@@ -62,6 +62,12 @@ fn every_row_of_the_project_has_a_command_on_every_runner_of_its_label() {
             let label = row["runner"].as_str().expect("a label");
             for runner in &fleet.runners.labels[label] {
                 let intent = intend(&fleet, &row, runner, project());
+                if label == "cluster:gb200-cedar" {
+                    // A replay behind srt-slurm needs a recipe of its own; these rows name none yet.
+                    let why = intent.expect_err("no recipe");
+                    assert!(why.contains("the row names no `srt-recipe`"), "{why}");
+                    continue;
+                }
                 let intent = intent.unwrap_or_else(|why| panic!("{runner}: {row}\n{why}"));
                 assert!(!intent.commands.is_empty(), "{row}");
                 *tried.entry(intent.backend).or_default() += 1;
@@ -145,9 +151,17 @@ fn repository(runner: &str, framework: &str, clusters: &str) -> tempfile::TempDi
          - {{ tp: 2, conc-list: [4] }}\n"
     );
     write(folder.path(), "configs/nvidia-master.yaml", config);
-    write(folder.path(), "configs/runners.yaml", "labels:\n  h200: [h200-x_00]\n  h100: [h100-y_00]\n");
+    write(
+        folder.path(),
+        "configs/runners.yaml",
+        "labels:\n  h200: [h200-x_00]\n  h100: [h100-y_00]\n",
+    );
     if !clusters.is_empty() {
-        write(folder.path(), "configs/clusters.yaml", format!("clusters:\n  {clusters}\n"));
+        write(
+            folder.path(),
+            "configs/clusters.yaml",
+            format!("clusters:\n  {clusters}\n"),
+        );
     }
     folder
 }
@@ -159,14 +173,32 @@ fn what_cannot_run_is_found_before_a_runner_takes_it() {
         ("h200", "vllm", local, None),
         ("h200", "vllm", "", None),
         ("h200-x_00", "vllm", local, None),
-        ("h2000", "vllm", local, Some(("config/no-such-runner", "did you mean `h200`"))),
-        ("h100", "vllm", local, Some(("config/no-cluster", "`h100-y_00` of `h100`"))),
-        ("h200", "vlm", local, Some(("config/no-command", "there is no engine `vlm`"))),
+        (
+            "h2000",
+            "vllm",
+            local,
+            Some(("config/no-such-runner", "did you mean `h200`")),
+        ),
+        (
+            "h100",
+            "vllm",
+            local,
+            Some(("config/no-cluster", "`h100-y_00` of `h100`")),
+        ),
+        (
+            "h200",
+            "vlm",
+            local,
+            Some(("config/no-command", "there is no engine `vlm`")),
+        ),
         (
             "h200",
             "vllm",
             "h200-x: { backend: script }",
-            Some(("config/no-command", "there is no launch script `runners/launch_h200-x.sh`")),
+            Some((
+                "config/no-command",
+                "there is no launch script `runners/launch_h200-x.sh`",
+            )),
         ),
     ];
     for (runner, framework, clusters, found) in cases {
@@ -178,7 +210,10 @@ fn what_cannot_run_is_found_before_a_runner_takes_it() {
             continue;
         };
         assert_eq!(output.status.code(), Some(1), "{runner}: {said}");
-        assert!(said.contains(&format!("error[{id}]")) && said.contains(text), "{text}: {said}");
+        assert!(
+            said.contains(&format!("error[{id}]")) && said.contains(text),
+            "{text}: {said}"
+        );
         if id == "config/no-such-runner" {
             continue;
         }

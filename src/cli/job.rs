@@ -34,7 +34,8 @@ impl Job {
 const HELP: &str = "\
 Every name stands for every job; it is empty where the row has no such value. Only multi-node jobs have CONC_LIST, \
 PREFILL_* and DECODE_*. MODEL_PATH is set where it is known: from this command's own MODEL_PATH, or when the model is \
-a path. EVAL_MAX_MODEL_LEN is set for eval-only jobs with fixed sequences on one node.
+a path. EVAL_MAX_MODEL_LEN is set for eval-only jobs with fixed sequences on one node. `env` of the workflow settings, the \
+runner's cluster and the row's engine comes last.
 
 Workers' additional-settings become variables too. Refused, all at once: names that stand here already, names that \
 decide what code runs (PATH, LD_*, BASH_ENV, PYTHONPATH and the like), names of the runner (GITHUB_*, RUNNER_*, \

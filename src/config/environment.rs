@@ -4,6 +4,7 @@
 //! of workers.
 
 use indexmap::IndexMap;
+use schemars::JsonSchema;
 
 use super::clusters::command::Template;
 use super::decode::Decoder;
@@ -63,9 +64,9 @@ const REDIRECTS: [&str; 21] = [
     "XDG_STATE_HOME",
 ];
 
-/// Starts of names that belong to the loader, to exported shell functions, to git, to package indexes, to the scheduler,
+/// Starts of names that belong to the loader, to exported shell functions, to git, to package indexes,
 /// to evals and to the runner.
-const KEPT: [&str; 15] = [
+const KEPT: [&str; 12] = [
     "ACTIONS_",
     "BASH_FUNC_",
     "DYLD_",
@@ -76,9 +77,6 @@ const KEPT: [&str; 15] = [
     "NPM_CONFIG_",
     "PIP_",
     "RUNNER_",
-    "SBATCH_",
-    "SLURM_",
-    "SRUN_",
     "SWEEPCTL_",
     "UV_",
 ];
@@ -101,6 +99,16 @@ pub fn refusal(name: &str) -> Option<&'static str> {
         return Some("such a variable leads the job to another hub, proxy, index, certificate or folder");
     }
     None
+}
+
+/// How the value of a variable may be written.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "it only describes the file")]
+pub(super) enum Written {
+    Text(String),
+    Number(f64),
+    Flag(bool),
 }
 
 /// Reads variables: names and texts with placeholders.

@@ -56,7 +56,7 @@ pub struct Workflows {
     #[schemars(default, with = "LaunchSecrets")]
     pub launch_secrets: IndexMap<String, String>,
     /// Variables of every job on a GPU.
-    #[schemars(default)]
+    #[schemars(default, with = "IndexMap<String, super::environment::Written>")]
     pub env: IndexMap<String, Template>,
     /// Where a finished sweep is announced.
     #[schemars(default)]

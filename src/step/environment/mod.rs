@@ -90,7 +90,7 @@ impl Environment {
     #[must_use]
     pub fn for_later_steps(&self) -> Vec<(String, String)> {
         self.iter()
-            .filter(|(name, _)| !name.starts_with("RUNNER_"))
+            .filter(|(name, _)| !name.starts_with("RUNNER_") && !name.starts_with("GITHUB_"))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }

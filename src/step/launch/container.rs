@@ -269,7 +269,7 @@ impl Backend for Container {
             Way::Script => (vec![self.script_command(job)?], Vec::new()),
             Way::Engine(served) => served.intend(job)?,
         };
-        files.push((job.state.join(ENV_FILE), env_file(job.environment)));
+        files.insert(0, (job.state.join(ENV_FILE), env_file(job.environment)));
         Ok(Intent {
             backend: "container",
             commands,
