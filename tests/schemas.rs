@@ -373,7 +373,9 @@ extra-jobs:
 ];
 
 fn whole() -> Vec<(Kind, String)> {
-    let fields: Vec<String> = Field::CHOICES.iter().map(|(name, _)| format!("{name}: [a]")).collect();
+    let fields: Vec<String> = Field::of_groups()
+        .map(|field| format!("{}: [a]", field.name()))
+        .collect();
     WHOLE
         .iter()
         .map(|(kind, text)| (*kind, text.replace("FIELDS", &fields.join(", "))))

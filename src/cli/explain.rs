@@ -48,7 +48,7 @@ struct Verdict<'a> {
     /// In words.
     why: String,
     /// What the rows of the group have in common.
-    group: Vec<(&'static str, String)>,
+    group: Vec<(String, String)>,
     /// The sorted distinct concurrencies of the group.
     concurrencies: &'a [u64],
     /// The concurrencies that the rule picks of them.
@@ -195,13 +195,13 @@ fn passed_because(rule: &Rule, row: &Row, group: &Group) -> String {
 }
 
 /// The fields that make the group, with their values.
-fn in_common(rule: &Rule, first: &Row) -> Vec<(&'static str, String)> {
+fn in_common(rule: &Rule, first: &Row) -> Vec<(String, String)> {
     match &rule.group_by {
         None => Vec::new(),
-        Some(GroupBy::Topology(_)) => vec![("topology", first.exp_name.clone())],
+        Some(GroupBy::Topology(_)) => vec![("topology".to_owned(), first.exp_name.clone())],
         Some(GroupBy::Fields(fields)) => fields
             .iter()
-            .map(|field| (field.as_str(), first.topology.field(*field).to_string()))
+            .map(|field| (field.name(), first.topology.field(*field).to_string()))
             .collect(),
     }
 }

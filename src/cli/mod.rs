@@ -33,6 +33,7 @@ pub mod output;
 pub mod plan;
 pub mod priority;
 pub mod render;
+mod replay_result;
 pub mod result;
 pub mod reuse;
 pub mod rows;

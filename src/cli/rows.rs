@@ -158,34 +158,9 @@ pub fn line(row: &Row) -> Vec<String> {
 }
 
 fn topology_text(row: &Row) -> String {
-    let sizes = |sizes: [(&str, u64); 4]| -> String {
-        sizes
-            .iter()
-            .filter(|(_, size)| *size > 1)
-            .map(|(name, size)| format!(" {name}{size}"))
-            .collect()
-    };
-    let role = |role: &Role| {
-        let more = sizes([
-            ("pp", role.pp),
-            ("dcp", role.dcp_size),
-            ("pcp", role.pcp_size),
-            ("ep", role.ep),
-        ]);
-        let dpa = if role.dp_attn { " dpa" } else { "" };
-        format!("{}x tp{}{more}{dpa}", role.num_worker, role.tp)
-    };
+    let role = |role: &Role| format!("{}x {}", role.num_worker, role.sizes.shown());
     let mut text = match &row.topology.nodes {
-        Nodes::Single(p) => {
-            let more = sizes([
-                ("pp", p.pp),
-                ("dcp", p.dcp_size),
-                ("pcp", p.pcp_size),
-                ("ep", p.ep.unwrap_or(1)),
-            ]);
-            let dpa = if p.dp_attn == Some(true) { " dpa" } else { "" };
-            format!("tp{}{more}{dpa}", p.tp)
-        }
+        Nodes::Single(sizes) => sizes.shown(),
         Nodes::Multi(roles) => format!("{} / {}", role(&roles.prefill), role(&roles.decode)),
     };
     let spec = row.topology.spec_decoding.as_str();

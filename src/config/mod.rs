@@ -10,6 +10,7 @@ pub mod decode;
 pub mod draw;
 pub mod engines;
 pub mod environment;
+pub mod fields;
 pub mod fleet;
 pub mod floors;
 pub mod kind;

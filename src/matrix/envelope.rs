@@ -7,19 +7,22 @@ use sha2::{Digest, Sha256};
 
 use super::fingerprint::{canonical, hex};
 use super::row::{Row, Scenario};
-use super::wire::RowJson;
+use super::unique;
+use super::wire::{self, Form, bounded};
 use crate::config::asked::{Asked, only_given};
+use crate::config::decode::MAX_INTEGER;
+use crate::config::fields::Field;
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
-use crate::config::problem::Problem;
+use crate::config::problem::{Problem, nearest};
 use crate::findings::plan as findings;
 
 /// Minutes that a job may take, unless its workflow says otherwise; GitHub's own default.
 pub const TIMEOUT_MINUTES: u64 = 360;
 
 /// One job of a matrix: everything that its steps need.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct Envelope {
     /// 12 hex digits; stable across re-runs, unique in a plan.
     pub id: String,
@@ -31,7 +34,7 @@ pub struct Envelope {
     pub timeout_minutes: u64,
     /// The key of the config that the row was generated from, where that is known; no part of what the job is, nor of
     /// its id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub config_key: Option<String>,
     /// The row, with the overrides applied; written with the defaults that a plan's rows carry.
     #[serde(serialize_with = "with_plan_defaults")]
@@ -64,7 +67,88 @@ fn of_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Asked, D::Error
     }
 }
 
+/// The names of an envelope's fields.
+const FIELDS: [&str; 7] = [
+    "id",
+    "name",
+    "runs-on",
+    "timeout-minutes",
+    "config-key",
+    "row",
+    "overrides",
+];
+
+impl<'de> Deserialize<'de> for Envelope {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::from_json(unique::object(deserializer)?).map_err(|problems| serde::de::Error::custom(problems.join("; ")))
+    }
+}
+
 impl Envelope {
+    /// Reads an envelope.
+    ///
+    /// # Errors
+    /// Everything that is wrong with it, one sentence each: fields that are missing, unknown or of another kind, and
+    /// the rules of its shape that its row breaks.
+    fn from_json(mut fields: serde_json::Map<String, serde_json::Value>) -> Result<Self, Vec<String>> {
+        let mut problems = Vec::new();
+        for name in fields.keys().filter(|name| !FIELDS.contains(&name.as_str())) {
+            let shown: String = name.chars().take(60).flat_map(char::escape_debug).collect();
+            problems.push(format!("unknown field `{shown}` ({})", nearest(name, FIELDS)));
+        }
+        let mut take = |name: &str| {
+            let value = fields.shift_remove(name);
+            if value.is_none() {
+                problems.push(format!("missing field `{name}`"));
+            }
+            value
+        };
+        let (id, name, runs_on) = (take("id"), take("name"), take("runs-on"));
+        let (minutes, row) = (take("timeout-minutes"), take("row"));
+        let mut text = |name: &str, value: Option<serde_json::Value>| match value {
+            Some(serde_json::Value::String(text)) => text,
+            None => String::new(),
+            Some(other) => {
+                problems.push(format!("`{name}` is {}, it must be a text", shown(&other)));
+                String::new()
+            }
+        };
+        let (id, name, runs_on) = (text("id", id), text("name", name), text("runs-on", runs_on));
+        let config_key = fields
+            .shift_remove("config-key")
+            .map(|key| text("config-key", Some(key)));
+        let timeout_minutes = minutes.as_ref().and_then(|value| bounded(value, 1));
+        if let (Some(value), None) = (&minutes, timeout_minutes) {
+            let wanted = format!("a whole number from 1 to {MAX_INTEGER}");
+            problems.push(format!("`timeout-minutes` is {}, it must be {wanted}", shown(value)));
+        }
+        let row = match row {
+            Some(serde_json::Value::Object(row)) => {
+                let read = wire::from_json(row);
+                read.map_err(|error| problems.extend(error.0)).ok()
+            }
+            Some(other) => {
+                problems.push(format!("`row` is {}, it must be an object", shown(&other)));
+                None
+            }
+            None => None,
+        };
+        let overrides = fields.shift_remove("overrides").map(Overrides::from_json).transpose();
+        let overrides = overrides.map_err(|error| problems.push(error)).ok().flatten();
+        match row {
+            Some(row) if problems.is_empty() => Ok(Self {
+                id,
+                name,
+                runs_on,
+                timeout_minutes: timeout_minutes.unwrap_or(TIMEOUT_MINUTES),
+                config_key,
+                row,
+                overrides: overrides.unwrap_or_default(),
+            }),
+            _ => Err(problems),
+        }
+    }
+
     /// Takes a caller's flags for the row's own, and keeps them among the overrides. The id stays that of the plan.
     ///
     /// # Errors
@@ -87,7 +171,30 @@ impl Envelope {
     }
 }
 
+/// A value as messages show it.
+fn shown(value: &serde_json::Value) -> String {
+    value.to_string().chars().take(60).collect()
+}
+
 impl Overrides {
+    fn from_json(value: serde_json::Value) -> Result<Self, String> {
+        let read: Self = serde_json::from_value(value).map_err(|error| {
+            // The names of numbers' types say nothing to those who write JSON.
+            let said = error
+                .to_string()
+                .replace("u64", "a whole number")
+                .replace("struct Overrides", "an object");
+            format!("`overrides`: {said}")
+        })?;
+        match read.asked.duration {
+            Some(seconds) if !(1..=MAX_INTEGER).contains(&seconds) => {
+                let wanted = format!("a whole number from 1 to {MAX_INTEGER}");
+                Err(format!("`overrides.duration` is {seconds}, it must be {wanted}"))
+            }
+            _ => Ok(read),
+        }
+    }
+
     /// Whether nothing is changed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -122,7 +229,7 @@ fn apply(asked: &Asked, row: &mut Row) {
 }
 
 fn with_plan_defaults<S: serde::Serializer>(row: &Row, serializer: S) -> Result<S::Ok, S::Error> {
-    RowJson::from(row).with_plan_defaults().serialize(serializer)
+    wire::to_json(row, Form::Planned).serialize(serializer)
 }
 
 /// Wraps rows. Identical rows are told apart by their count, so ids are unique and do not depend on the order; `seen`
@@ -159,11 +266,12 @@ pub fn wrap(rows: &[Row], asked: &Asked, seen: &mut HashMap<String, u64>) -> Res
 /// What makes a job that job: the row with its evaluator and the overrides, without the fingerprint that follows
 /// from it.
 fn identity(row: &Row, overrides: &Overrides) -> Result<String, serde_json::Error> {
-    let mut json = RowJson::from(row).with_plan_defaults();
-    json.recipe_fingerprint = None;
+    let mut json = wire::to_json(row, Form::Planned);
+    json.shift_remove(&Field::RecipeFingerprint.name());
     // A row that says nothing of evals runs none.
-    json.run_eval.get_or_insert(false);
-    json.eval_only.get_or_insert(false);
+    for field in [Field::RunEval, Field::EvalOnly] {
+        json.entry(field.name()).or_insert(false.into());
+    }
     let value = serde_json::json!({ "row": json, "overrides": overrides });
     let mut text = String::new();
     canonical(&value, &mut text);

@@ -11,7 +11,7 @@ use crate::config::master::search_space::{ConcSpec, Nodes, Roles, SearchEntry};
 use crate::config::master::{Agentic, Config, Fixed};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
-use crate::config::types::{KvOffloading, NodeKind, Parallelism, ScenarioType, SeqLen, SpecDecoding};
+use crate::config::types::{KvOffloading, NodeKind, ScenarioType, SeqLen, SpecDecoding};
 use crate::findings::config::{SIZE, UNKNOWN_RUNNER};
 use crate::findings::plan;
 
@@ -265,8 +265,8 @@ impl Bounds {
                     return None;
                 }
                 let mut parallelism = *parallelism;
-                if let (Some(max), Some(ep)) = (self.max_ep, parallelism.ep) {
-                    parallelism.ep = Some(ep.min(max.unsigned_abs()));
+                if let Some(max) = self.max_ep {
+                    parallelism.ep = parallelism.ep.min(max.unsigned_abs());
                 }
                 (Nodes::Single(parallelism), self.clip(&entry.conc))
             }
@@ -332,23 +332,10 @@ fn topology(config: &Config, entry: &SearchEntry, nodes: Nodes, runner: &str, sc
         disagg: config.disagg,
         router: entry.router.clone().or_else(|| config.router.clone()),
         kv_p2p_transfer: entry.kv_p2p_transfer.clone().or_else(|| config.kv_p2p_transfer.clone()),
-        srt_recipe: entry.srt_recipe.clone(),
-        eval_srt_recipe: entry.eval_srt_recipe.clone(),
-        nodes: with_defaults(nodes),
+        passed: entry.passed.clone(),
+        nodes,
         scenario,
     })
-}
-
-/// Sizes that were left out become what rows say of them: a default that is written out makes no other topology.
-fn with_defaults(nodes: Nodes) -> Nodes {
-    match nodes {
-        Nodes::Single(parallelism) => Nodes::Single(Parallelism {
-            ep: Some(parallelism.ep.unwrap_or(1)),
-            dp_attn: Some(parallelism.dp_attn.unwrap_or(false)),
-            ..parallelism
-        }),
-        multi => multi,
-    }
 }
 
 fn offload(

@@ -13,6 +13,8 @@ pub mod names;
 pub mod plan;
 pub mod priority;
 pub mod row;
+pub mod rules;
 pub mod shard;
 pub mod trim;
+mod unique;
 pub mod wire;

@@ -12,12 +12,12 @@ use super::expand::Expansion;
 use super::fingerprint::recipe_fingerprint;
 use super::row::{Row, Topology};
 use super::trim;
-use super::wire::RowJson;
+use super::wire::{self, Form};
 use crate::config::asked::Asked;
 use crate::config::changelog::Entry;
 use crate::config::master::{Config, Master};
 use crate::config::policy::EvalPolicy;
-use crate::config::problem::{Place, Problem, Problems, nearest};
+use crate::config::problem::{Place, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{NodeKind, ScenarioType};
 use crate::findings::plan as findings;
@@ -106,10 +106,10 @@ impl Plan {
 impl Serialize for Plan {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let rows = |rows: &Vec<Row>| -> Vec<RowJson> {
-            rows.iter().map(|row| RowJson::from(row).with_plan_defaults()).collect()
-        };
-        let map = |buckets: &IndexMap<String, Vec<Row>>| -> IndexMap<String, Vec<RowJson>> {
+        type JsonRow = serde_json::Map<String, serde_json::Value>;
+        let rows =
+            |rows: &Vec<Row>| -> Vec<JsonRow> { rows.iter().map(|row| wire::to_json(row, Form::Planned)).collect() };
+        let map = |buckets: &IndexMap<String, Vec<Row>>| -> IndexMap<String, Vec<JsonRow>> {
             buckets
                 .iter()
                 .map(|(name, bucket)| (name.clone(), rows(bucket)))
@@ -177,7 +177,7 @@ pub fn plan(inputs: &Inputs<'_>, asked: &Asked) -> Result<Plan, Problems> {
         }
     }
     problems.into_result()?;
-    fingerprint(&mut throughput)?;
+    fingerprint(&mut throughput);
     if asked.trim_conc {
         throughput = trim::plan(throughput, inputs.policy.plan_trim);
     }
@@ -336,20 +336,11 @@ fn has_prefill_ep(row: &Row, least: Option<u64>) -> bool {
 }
 
 /// Gives throughput rows their fingerprints; rows of one topology share one.
-fn fingerprint(rows: &mut [Row]) -> Result<(), Problem> {
+fn fingerprint(rows: &mut [Row]) {
     let mut known: HashMap<*const Topology, String> = HashMap::new();
     for row in rows {
         let key = std::sync::Arc::as_ptr(&row.topology);
-        let fingerprint = match known.get(&key) {
-            Some(fingerprint) => fingerprint.clone(),
-            None => {
-                let fingerprint = recipe_fingerprint(row)
-                    .map_err(|error| findings::ROW.file("", format!("a row has no fingerprint: {error}")))?;
-                known.insert(key, fingerprint.clone());
-                fingerprint
-            }
-        };
+        let fingerprint = known.entry(key).or_insert_with(|| recipe_fingerprint(row)).clone();
         row.recipe_fingerprint = Some(fingerprint);
     }
-    Ok(())
 }

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::config::decode::Decoder;
-use crate::config::policy::Field;
+use crate::config::fields::Field;
 use crate::config::problem::nearest;
 use crate::config::scalar::Scalar;
 use crate::config::tree::{Node, Value};
@@ -36,10 +36,10 @@ impl Subject {
     ];
 
     /// Every subject by its name; those of a side are left out: engines serve one node.
-    fn choices() -> impl Iterator<Item = (&'static str, Self)> {
-        let fields = Field::CHOICES.iter().filter(|(name, _)| !name.contains('.'));
-        let fields = fields.map(|(name, field)| (*name, Self::Field(*field)));
-        fields.chain(Self::OTHERS)
+    fn choices() -> impl Iterator<Item = (String, Self)> {
+        let fields = Field::of_groups().map(|field| (field.name(), Self::Field(field)));
+        let others = Self::OTHERS.iter().map(|(name, subject)| ((*name).to_owned(), *subject));
+        fields.filter(|(name, _)| !name.contains('.')).chain(others)
     }
 }
 
@@ -73,7 +73,8 @@ impl Conditions {
             let subject = Subject::choices().find(|(name, _)| *name == key.text());
             let Some((_, subject)) = subject else {
                 let message = format!("`{}` is no field of a row on one node", key.text());
-                let hint = nearest(key.text(), Subject::choices().map(|(name, _)| name));
+                let known: Vec<String> = Subject::choices().map(|(name, _)| name).collect();
+                let hint = nearest(key.text(), known.iter().map(String::as_str));
                 d.refuse(&config::UNKNOWN_NAME, key.span, message, hint);
                 continue;
             };
@@ -119,7 +120,7 @@ impl JsonSchema for Conditions {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let names: Vec<&str> = Subject::choices().map(|(name, _)| name).collect();
+        let names: Vec<String> = Subject::choices().map(|(name, _)| name).collect();
         json_schema!({
             "type": "object",
             "minProperties": 1,

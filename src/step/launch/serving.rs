@@ -6,7 +6,7 @@ use crate::config::clusters::Local;
 use crate::config::clusters::command::{NoValue, Template, fill};
 use crate::config::engines::{Condition, Conditions, Engine, Engines, HEALTH, Item, Override, Subject};
 use crate::config::master::search_space::Nodes;
-use crate::config::policy::Field;
+use crate::config::fields::{Field, Size};
 use crate::config::problem::{Problem, nearest};
 use crate::matrix::row::{FieldValue, Row, Scenario};
 use crate::step::environment::{Environment, RANDOM_RANGE_RATIO};
@@ -230,23 +230,24 @@ impl<'a> Chosen<'a> {
                 FieldValue::Text(text) => text == "none",
                 FieldValue::Int(number) => number <= 1,
                 FieldValue::Bool(flag) => !flag,
+                _ => true,
             };
             let passed = names.iter().any(|name| placeholders.contains(name));
             !plain && !passed && !self.asked.contains(&Subject::Field(*field))
         });
-        lost.map(|(field, _)| format!("`{}: {}`", field.as_str(), self.row.topology.field(*field)))
+        lost.map(|(field, _)| format!("`{}: {}`", field.name(), self.row.topology.field(*field)))
             .collect()
     }
 }
 
 /// The fields of a row that change what is measured, with the placeholders that pass them on.
 const MUST_REACH: [(Field, &[&str]); 8] = [
-    (Field::Tp, &["tp", "gpu-count"]),
-    (Field::Pp, &["pp", "pp-size"]),
-    (Field::DcpSize, &["dcp-size"]),
-    (Field::PcpSize, &["pcp-size"]),
-    (Field::Ep, &["ep", "ep-size"]),
-    (Field::DpAttn, &["dp-attn", "dp-attention"]),
+    (Field::Size(Size::Tp), &["tp", "gpu-count"]),
+    (Field::Size(Size::Pp), &["pp", "pp-size"]),
+    (Field::Size(Size::DcpSize), &["dcp-size"]),
+    (Field::Size(Size::PcpSize), &["pcp-size"]),
+    (Field::Size(Size::Ep), &["ep", "ep-size"]),
+    (Field::Size(Size::DpAttn), &["dp-attn", "dp-attention"]),
     (Field::SpecDecoding, &["spec-decoding"]),
     (Field::KvOffloading, &["kv-offloading", "total-cpu-dram-gb"]),
 ];
