@@ -138,7 +138,7 @@ pub struct Cluster {
     #[schemars(default, length(min = 1), inner(length(min = 1)))]
     pub runners: Vec<String>,
     /// Variables of its jobs.
-    #[schemars(default, with = "IndexMap<String, super::environment::Written>")]
+    #[schemars(default, with = "super::environment::Variables")]
     pub env: IndexMap<String, Template>,
     /// What its servers call their model, where no engine and no recipe says so.
     pub served_model_name: Option<Template>,

@@ -71,7 +71,7 @@ pub struct Engine {
     /// What the server calls its model; a client asks for the row's `model` unless given.
     pub served_model_name: Option<Template>,
     /// Variables of its jobs.
-    #[schemars(default, with = "IndexMap<String, super::environment::Written>")]
+    #[schemars(default, with = "super::environment::Variables")]
     pub env: IndexMap<String, Template>,
     /// Files that the server reads, by name, a line an item; they lie in the folder `{files}`.
     #[schemars(default)]
@@ -94,7 +94,7 @@ pub struct Override {
     #[schemars(length(min = 1))]
     pub server: Option<Vec<Item>>,
     /// Variables beside the engine's; of one name the later is taken.
-    #[schemars(default, with = "IndexMap<String, super::environment::Written>")]
+    #[schemars(default, with = "super::environment::Variables")]
     pub env: IndexMap<String, Template>,
     /// Lines after those of the engine's files.
     #[schemars(default)]

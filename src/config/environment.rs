@@ -3,8 +3,10 @@
 //! One list for all who give a job variables: `env` of workflows, clusters and engines, and the `additional-settings`
 //! of workers.
 
+use std::borrow::Cow;
+
 use indexmap::IndexMap;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::clusters::command::Template;
 use super::decode::Decoder;
@@ -40,7 +42,7 @@ const CODE: [&str; 23] = [
 
 /// Names that lead a job elsewhere: to another hub, proxy or package index, past a check of certificates, or to another
 /// place for its state.
-const REDIRECTS: [&str; 21] = [
+const REDIRECTS: [&str; 20] = [
     "ALL_PROXY",
     "CURL_CA_BUNDLE",
     "DOCKER_CONFIG",
@@ -58,7 +60,6 @@ const REDIRECTS: [&str; 21] = [
     "OPENAI_API_BASE",
     "OPENAI_BASE_URL",
     "REQUESTS_CA_BUNDLE",
-    "SLURM_CONF",
     "SSL_CERT_DIR",
     "SSL_CERT_FILE",
     "XDG_STATE_HOME",
@@ -101,14 +102,25 @@ pub fn refusal(name: &str) -> Option<&'static str> {
     None
 }
 
-/// How the value of a variable may be written.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-#[allow(dead_code, reason = "it only describes the file")]
-pub(super) enum Written {
-    Text(String),
-    Number(f64),
-    Flag(bool),
+/// How variables are written, for schemas.
+pub(super) enum Variables {}
+
+impl JsonSchema for Variables {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Variables".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "object",
+            "propertyNames": {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+            "additionalProperties": {"type": ["string", "number", "boolean"]},
+        })
+    }
 }
 
 /// Reads variables: names and texts with placeholders.

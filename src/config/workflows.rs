@@ -56,7 +56,7 @@ pub struct Workflows {
     #[schemars(default, with = "LaunchSecrets")]
     pub launch_secrets: IndexMap<String, String>,
     /// Variables of every job on a GPU.
-    #[schemars(default, with = "IndexMap<String, super::environment::Written>")]
+    #[schemars(default, with = "super::environment::Variables")]
     pub env: IndexMap<String, Template>,
     /// Where a finished sweep is announced.
     #[schemars(default)]
@@ -431,7 +431,7 @@ fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<MaxParal
 #[allow(dead_code, reason = "it only describes the file")]
 enum LaunchSecrets {
     Names(Vec<String>),
-    ByVariable(IndexMap<String, String>),
+    ByVariable(environment::Variables),
 }
 
 /// The secrets of the launch step, by the variable that holds each.

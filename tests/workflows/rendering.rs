@@ -369,7 +369,9 @@ fn a_secret_may_have_another_variable() {
     let map = "launch-secrets: { HF_TOKEN: SWEEP_TOKEN, OTHER: SWEEP_TOKEN }\nenv: { HF_HUB_CACHE: /hub }";
     let files = rendered_with(settings(map), same).expect("it renders");
     let text: String = files.iter().map(|file| file.text.as_str()).collect();
-    assert!(text.contains("          HF_TOKEN: ${{ secrets.SWEEP_TOKEN }}\n          OTHER: ${{ secrets.SWEEP_TOKEN }}\n"));
+    assert!(
+        text.contains("          HF_TOKEN: ${{ secrets.SWEEP_TOKEN }}\n          OTHER: ${{ secrets.SWEEP_TOKEN }}\n")
+    );
     // What calls another workflow hands on each secret once, by its own name.
     assert!(text.contains("    secrets:\n      SWEEP_TOKEN: ${{ secrets.SWEEP_TOKEN }}\n"));
     assert!(!text.contains("secrets.HF_TOKEN"));

@@ -38,7 +38,9 @@ impl Subject {
     /// Every subject by its name; those of a side are left out: engines serve one node.
     fn choices() -> impl Iterator<Item = (String, Self)> {
         let fields = Field::of_groups().map(|field| (field.name(), Self::Field(field)));
-        let others = Self::OTHERS.iter().map(|(name, subject)| ((*name).to_owned(), *subject));
+        let others = Self::OTHERS
+            .iter()
+            .map(|(name, subject)| ((*name).to_owned(), *subject));
         fields.filter(|(name, _)| !name.contains('.')).chain(others)
     }
 }

@@ -80,6 +80,7 @@ impl Container {
                 port: settings.port,
                 ready: settings.ready_timeout_seconds,
                 task,
+                client_log: LAUNCH_LOG,
             },
         })
     }

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 
+use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
 use super::failure::Failure;
 use super::hub::{self, Model};
@@ -31,6 +32,7 @@ impl Local {
                 port: settings.port,
                 ready: settings.ready_timeout_seconds,
                 task,
+                client_log: LAUNCH_LOG,
             },
             around: Box::new(Bare),
         }

@@ -14,7 +14,7 @@ use self::server::{Server, Tail, say};
 use super::backend::{Prepared, Show};
 use super::failure::{Failure, Kind};
 use super::serving::{FILES, Serving, filled};
-use super::{LAUNCH_LOG, SERVER_LOG, child};
+use super::{SERVER_LOG, child};
 use crate::config::clusters::command::Template;
 use crate::config::problem::Problem;
 use crate::process::{self, Cancellation, Outcome, Watch};
@@ -61,6 +61,8 @@ pub struct Place {
     pub ready: u64,
     /// The eval's task, where it is not the row's own.
     pub task: Option<String>,
+    /// The client's log in the workspace.
+    pub client_log: &'static str,
 }
 
 /// A job that is served.
@@ -195,7 +197,7 @@ impl Served<'_> {
     ) -> Result<(), Failure> {
         if let Some(arguments) = &commands.client {
             show("launch: measuring throughput");
-            let watch = child::watch(job, LAUNCH_LOG);
+            let watch = child::watch(job, self.place.client_log);
             let outcome = process::run(child::of_arguments(arguments, job), &watch, &server.clients, show);
             finished(outcome, Kind::Benchmark, "the throughput client")?;
         }

@@ -146,13 +146,14 @@ impl Backend for SlurmBackend {
         command.extend(self.arguments(job, "<a token of this launch>")?);
         let batch = self.batch(job)?;
         let envelope = serde_json::to_string(job.envelope).map_err(|error| Problem::file("", error.to_string()))?;
+        let mut files = vec![(job.state.join(FOLDER).join(batch.file), batch.text.to_owned())];
+        if batch.arguments.len() > 1 {
+            files.push((OnNode::envelope(job.state), envelope));
+        }
         Ok(Intent {
             backend: "slurm",
             commands: vec![command],
-            files: vec![
-                (job.state.join(FOLDER).join(batch.file), batch.text.to_owned()),
-                (OnNode::envelope(job.state), envelope),
-            ],
+            files,
         })
     }
 

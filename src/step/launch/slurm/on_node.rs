@@ -11,6 +11,9 @@ use crate::step::launch::container::image;
 use crate::step::launch::served::{Around, Place};
 use crate::step::launch::serving::Serving;
 
+/// The log of a client on a node.
+const CLIENT_LOG: &str = "client.log";
+
 /// What serves rows without a launch script.
 #[derive(Debug, Clone)]
 pub struct OnNode {
@@ -64,6 +67,8 @@ pub fn place(settings: &Slurm, task: Option<String>) -> Place {
         port: settings.port,
         ready: settings.ready_timeout_seconds,
         task,
+        // The launch keeps the job's whole output in a log of its own.
+        client_log: CLIENT_LOG,
     }
 }
 
