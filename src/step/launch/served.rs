@@ -75,6 +75,9 @@ pub struct Served<'a> {
     pub around: &'a dyn Around,
 }
 
+/// A file that is written before anything starts, with its text.
+pub type Written = (PathBuf, String);
+
 /// The argument vectors of one job.
 struct Commands {
     server: Vec<String>,
@@ -87,7 +90,7 @@ impl Served<'_> {
     ///
     /// # Errors
     /// Placeholders without a value, and a job that cannot run there.
-    pub fn intend(&self, job: &Prepared<'_>) -> Result<(Vec<Vec<String>>, Vec<(PathBuf, String)>), Problem> {
+    pub fn intend(&self, job: &Prepared<'_>) -> Result<(Vec<Vec<String>>, Vec<Written>), Problem> {
         // Without a port of its own the server gets one that is free when it starts.
         let port = self.place.port.unwrap_or(0);
         let Commands { server, client, eval } = self.commands(job, port)?;
@@ -144,7 +147,7 @@ impl Served<'_> {
         })
     }
 
-    fn files(&self, job: &Prepared<'_>, port: u16) -> Result<Vec<(PathBuf, String)>, Problem> {
+    fn files(&self, job: &Prepared<'_>, port: u16) -> Result<Vec<Written>, Problem> {
         let envelope = serde_json::to_string(job.envelope).map_err(|error| Problem::file("", error.to_string()))?;
         let mut files = vec![(job.state.join(ENVELOPE), envelope)];
         for (name, lines) in &self.serving.files {
