@@ -12,6 +12,7 @@ mod corpus;
 mod decisions;
 mod docs;
 mod emission;
+mod engines;
 mod eval;
 mod findings;
 mod fixture;

@@ -9,8 +9,8 @@ use serde::Serialize;
 
 use super::inputs::{CONFIGS, both};
 use super::{Told, envelope_file, output};
+use crate::config::clusters::Clusters;
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::config::thresholds::Thresholds;
 use crate::matrix::envelope::Envelope;
@@ -148,14 +148,14 @@ impl Validate {
         found.cloned().unwrap_or(here)
     }
 
-    /// The tasks of a job: its suite's, else those of its cluster, whose runners file is in this folder.
+    /// The tasks of a job: its suite's, else those of its cluster, whose clusters file is in this folder.
     fn asked(&self, envelope: &Envelope) -> Asked {
-        let runners = Source::read(&Path::new(CONFIGS).join("runners.yaml")).ok();
-        // A runners file that cannot be read names no task; `check` says what is wrong with it.
-        let runners = runners.and_then(|source| Runners::load(&Arc::new(source)).ok());
+        let clusters = Source::read(&Path::new(CONFIGS).join("clusters.yaml")).ok();
+        // A clusters file that cannot be read names no task; `check` says what is wrong with it.
+        let clusters = clusters.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
         let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
         let runner = runner.unwrap_or_else(|| envelope.runs_on.clone());
-        let cluster = runners.and_then(|runners| launch::cluster_task(&runners, &runner));
+        let cluster = clusters.and_then(|clusters| launch::cluster_task(&clusters, &runner));
         Asked::of(envelope, cluster.as_deref(), &[PathBuf::from(".")])
     }
 

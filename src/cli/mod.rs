@@ -40,6 +40,7 @@ pub mod result;
 pub mod reuse;
 pub mod rows;
 pub mod run;
+mod runnable;
 pub mod schema;
 pub mod shard;
 pub mod shell_library;

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::render::WORKFLOWS;
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
-use crate::config::{labels, policy, thresholds, workflows};
+use crate::config::{engines, labels, policy, thresholds, workflows};
 
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -46,6 +46,11 @@ pub fn inputs(root: &Path) -> Vec<(String, String)> {
             include_str!("starter/starter-master.yaml").to_owned(),
         ),
         ("configs/runners.yaml", include_str!("starter/runners.yaml").to_owned()),
+        (
+            "configs/clusters.yaml",
+            include_str!("starter/clusters.yaml").to_owned(),
+        ),
+        ("configs/engines.yaml", engines::BUILT_IN.to_owned()),
         ("configs/labels.yaml", labels::BUILT_IN.to_owned()),
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
         ("configs/thresholds.yaml", thresholds::BUILT_IN.to_owned()),

@@ -1,6 +1,6 @@
 //! What templates are given: labels, buckets, settings and limits, each a typed value.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use crate::config::asked::{self, Field, output_name};
@@ -40,8 +40,10 @@ pub struct Model {
     pub decided: Vec<AskedFlag>,
     /// What a job may upload.
     pub artifact_kinds: Vec<Kind>,
-    /// The secrets of the launch step.
-    pub launch_secrets: Vec<String>,
+    /// The secrets of the launch step, each once.
+    pub launch_secrets: IndexSet<String>,
+    /// The variables of the launch step that hold them.
+    pub secret_variables: IndexMap<String, String>,
     /// Where a finished sweep is announced.
     pub ingest: Option<Ingest>,
     /// A repository's own steps; both places are always there.
@@ -192,7 +194,8 @@ impl Model {
             decided,
             asked,
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
-            launch_secrets: settings.launch_secrets.clone(),
+            launch_secrets: settings.launch_secrets.values().cloned().collect(),
+            secret_variables: settings.launch_secrets.clone(),
             ingest: settings.ingest.clone(),
             extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),

@@ -92,8 +92,16 @@ impl Endpoint {
     /// # Errors
     /// It does not, with the last answers; or the wait was cancelled.
     pub fn wait(&self, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+        self.wait_at("/health", deadline, cancel)
+    }
+
+    /// Waits until a path or `/v1/models` answers with success, within a deadline.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn wait_at(&self, path: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
         self.wait_for(deadline, cancel, "not ready", || {
-            self.get("/health").map(drop).or_else(|health| {
+            self.get(path).map(drop).or_else(|health| {
                 self.get("/v1/models")
                     .map(drop)
                     .map_err(|models| format!("{health}; {models}"))

@@ -10,7 +10,10 @@ pub mod leftovers;
 pub mod local;
 pub mod outputs;
 pub mod preflight;
+pub mod runnable;
 pub mod script;
+pub mod served;
+pub mod serving;
 pub mod slurm;
 pub mod srt;
 
@@ -22,9 +25,9 @@ use std::time::{Duration, SystemTime};
 use self::backend::{Backend, Prepared, Show};
 use self::failure::{Failure, Kind};
 use self::outputs::Expected;
+use crate::config::clusters::Clusters;
 use crate::config::policy::EvalContext;
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::secrets::Mask;
@@ -117,6 +120,25 @@ pub fn launch(
     })
 }
 
+/// Serves a job on the node that a scheduler gave it: no more than the middle of [`launch`], whose rest is done where the
+/// job was submitted.
+///
+/// # Errors
+/// What failed, and why. Everything that was started is ended.
+pub fn serve(
+    backend: &dyn Backend,
+    job: &Prepared<'_>,
+    cancel: &Cancellation,
+    show: &mut Show<'_>,
+) -> Result<(), Failure> {
+    leftovers::adopt();
+    let unmarked = |error: std::io::Error| infrastructure(Problem::file("", error.to_string()));
+    leftovers::mark(job.state).map_err(unmarked)?;
+    let ran = backend.attempt(job, cancel, show);
+    let released = leftovers::release_own(job.state).map_err(infrastructure);
+    ran.and(released.map(drop))
+}
+
 fn infrastructure(problem: Problem) -> Failure {
     Failure::new(Kind::Infrastructure, problem)
 }
@@ -196,7 +218,7 @@ pub fn eval_context(
 
 /// The eval task that a job was given beside its row: EVAL_TASKS, else, where the row names no suite, its cluster's.
 #[must_use]
-pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Option<String> {
+pub fn given_task(envelope: &Envelope, clusters: &Clusters, runner: &str) -> Option<String> {
     let job = Job::here(None);
     let variable = task::given(|name| job.text(name)).map(str::to_owned);
     let suite = envelope
@@ -205,13 +227,13 @@ pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Optio
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    variable.or_else(|| cluster_task(runners, runner).filter(|_| !suite))
+    variable.or_else(|| cluster_task(clusters, runner).filter(|_| !suite))
 }
 
 /// The eval task of a runner's cluster, for rows that name no suite.
 #[must_use]
-pub fn cluster_task(runners: &Runners, runner: &str) -> Option<String> {
-    runners.cluster(runner)?.1.backend.eval_task().map(str::to_owned)
+pub fn cluster_task(clusters: &Clusters, runner: &str) -> Option<String> {
+    clusters.of(runner)?.1.backend.eval_task().map(str::to_owned)
 }
 
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::backend::{Backend, Intent, Prepared, Show};
 use super::preflight::Node;
+use super::serving::Serving;
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters;
 use crate::config::problem::{Problem, Problems};
@@ -14,6 +15,8 @@ use crate::process::{self, Cancellation, Outcome};
 pub struct Script {
     /// The script, from the checkout's root.
     pub path: String,
+    /// Whether the cluster names it.
+    named: bool,
 }
 
 impl Script {
@@ -22,10 +25,11 @@ impl Script {
     /// # Errors
     /// A runner whose fleet cannot name a file.
     pub fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
+        let named = path.is_some();
         let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
-        path.map(|path| Self { path }).ok_or_else(|| {
+        path.map(|path| Self { path, named }).ok_or_else(|| {
             Problem::file("", format!("no launch script can be named after the runner `{runner}`"))
-                .hint("give the cluster a `path` in configs/runners.yaml")
+                .hint("give the cluster a `path` in configs/clusters.yaml")
         })
     }
 
@@ -40,6 +44,27 @@ impl Script {
         }
         let message = format!("there is no launch script `{}`", file.display());
         Err(Problem::file(&self.path, message).hint("write it, or name another by the cluster's `path`"))
+    }
+}
+
+impl Script {
+    /// What serves instead of the script: nothing where the checkout has one, or the cluster names one.
+    ///
+    /// # Errors
+    /// There is neither a script nor an engine.
+    pub fn or_engine<'e>(
+        &self,
+        workspace: &Path,
+        engine: &'e Result<Serving, Problem>,
+    ) -> Result<Option<&'e Serving>, Problem> {
+        if self.named || workspace.join(&self.path).is_file() {
+            return Ok(None);
+        }
+        engine.as_ref().map(Some).map_err(|problem| {
+            let mut problem = problem.clone();
+            problem.message = format!("there is no launch script `{}`, and {}", self.path, problem.message);
+            problem
+        })
     }
 }
 

@@ -276,14 +276,23 @@ impl<'a> Job<'a> {
     fn launch(&self) -> Command {
         let mut command = self.command(&["launch", "--runner-name", &self.chosen.runner]);
         command.arg("--workspace").arg(&self.workspace);
-        command.arg("--runner-config").arg(&self.local.runner_config);
+        self.fleet(&mut command);
         command
     }
 
     fn release(&self) -> Command {
         let mut command = self.command(&["launch", "--release", "--runner-name", &self.chosen.runner]);
-        command.arg("--runner-config").arg(&self.local.runner_config);
+        self.fleet(&mut command);
         command
+    }
+
+    /// Names the files of the fleet.
+    fn fleet(&self, command: &mut Command) {
+        command.arg("--runner-config").arg(&self.local.fleet.runners);
+        command.arg("--cluster-config").arg(&self.local.fleet.clusters);
+        if let Some(engines) = &self.local.fleet.engines {
+            command.arg("--engine-config").arg(engines);
+        }
     }
 
     fn process(&self) -> Command {

@@ -1,0 +1,23 @@
+//! The `script` backend: a fleet's own launch script.
+
+use schemars::JsonSchema;
+
+use super::Settings;
+use super::decode::inside;
+use crate::config::decode::{Decoder, Fields};
+
+/// A launch script.
+#[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub struct Script {
+    /// The script, from the repository's root; `runners/launch_<fleet>.sh` unless given.
+    pub path: Option<String>,
+}
+
+impl Settings for Script {
+    fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
+        Some(Self {
+            path: f.optional(d, "path", inside),
+        })
+    }
+}
