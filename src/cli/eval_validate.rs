@@ -53,6 +53,9 @@ pub struct Validate {
     /// The envelope of the job
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
+    /// The clusters file, which may name the task of its runners' evals
+    #[arg(long, value_name = "FILE", default_value = "configs/clusters.yaml")]
+    cluster_config: PathBuf,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -148,9 +151,9 @@ impl Validate {
         found.cloned().unwrap_or(here)
     }
 
-    /// The tasks of a job: its suite's, else those of its cluster, whose clusters file is in this folder.
+    /// The tasks of a job: its suite's, else those of its cluster, by the clusters file.
     fn asked(&self, envelope: &Envelope) -> Asked {
-        let clusters = Source::read(&Path::new(CONFIGS).join("clusters.yaml")).ok();
+        let clusters = Source::read(&self.cluster_config).ok();
         // A clusters file that cannot be read names no task; `check` says what is wrong with it.
         let clusters = clusters.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
         let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());

@@ -300,7 +300,9 @@ pub(super) fn matching<'m>(master: &'m Master, keys: &[String]) -> Result<Vec<&'
             let known = master.keys().map(String::as_str);
             let literal = key.replace(['*', '?'], "");
             problems.push(
-                Problem::file("", format!("no config matches the {what} `{key}`")).hint(nearest(&literal, known)),
+                crate::findings::plan::UNKNOWN_CONFIG
+                    .file("", format!("no config matches the {what} `{key}`"))
+                    .hint(nearest(&literal, known)),
             );
         }
         for config in found {
