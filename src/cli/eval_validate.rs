@@ -7,7 +7,7 @@ use clap::Args;
 use globset::GlobBuilder;
 use serde::Serialize;
 
-use super::inputs::{CONFIGS, both};
+use super::inputs::both;
 use super::{Told, envelope_file, output};
 use crate::config::clusters::Clusters;
 use crate::config::problem::{Problem, Problems};
