@@ -60,7 +60,7 @@ fn eval_artifacts(count: u64, samples: usize) -> TempDir {
 fn collect_2000_evals(bencher: Bencher<'_, '_>, samples: usize) {
     let root = eval_artifacts(2000, samples);
     bencher.bench(|| {
-        let found = evals::collect(root.path(), None, evals::Order::Model).expect("gathered");
+        let found = evals::collect(root.path(), None, evals::Order::Model, &Thresholds::default()).expect("gathered");
         assert_eq!((found.rows.len(), found.problems.len()), (2000, 0));
     });
 }
@@ -95,7 +95,9 @@ fn validate_1000_results(bencher: Bencher<'_, '_>) {
             root.path()
                 .join(format!("{start}_2026-11-01T00-00-00_conc{conc}.{end}"))
         };
-        write(&name("results", "json"), result("gsm8k").to_string().as_bytes());
+        let mut result = result("gsm8k");
+        result["n-samples"]["gsm8k"] = json!({"original": 20, "effective": 20});
+        write(&name("results", "json"), result.to_string().as_bytes());
         write(&name("samples_gsm8k", "jsonl"), &samples);
     }
     let results: Vec<PathBuf> = concs
@@ -111,6 +113,8 @@ fn validate_1000_results(bencher: Bencher<'_, '_>) {
         expected_concs: Some(concs),
         limited: false,
         envelope: None,
+        asked: validate::Asked::default(),
+        run: (None, None),
         meta_env: root.path().join("meta_env.json"),
         results,
     };

@@ -16,5 +16,6 @@ pub mod process;
 pub mod repo;
 pub mod runner;
 pub mod secrets;
+pub mod statistics;
 pub mod step;
 pub mod workflow;

@@ -275,7 +275,7 @@ reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
         "default: { t: 0.5 }
 models:
   m:
-    t: { min-score: 0.5, metric: m, max-empty: 0.1, mean: 0.6, spread: 0.1, samples: 10 }
+    t: { min-score: 0.5, max: 0.9, metric: m, max-empty: 0.1, mean: 0.6, spread: 0.1, samples: 10 }
 ",
     ),
     (

@@ -7,14 +7,18 @@ use clap::Args;
 use serde::Serialize;
 
 use super::inputs::CONFIGS;
-use super::output;
+use super::{annotate, output};
+use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
+use crate::config::policy::{self, EvalPolicies};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
-use crate::config::{master, runners::Runners};
+use crate::config::thresholds::{self, Thresholds};
+use crate::config::{clusters, master, runners::Runners};
 use crate::matrix::expand::Expansion;
 use crate::plural;
 use crate::repo::CHANGELOG;
+use crate::step::eval::task;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
@@ -67,6 +71,9 @@ impl Check {
         if problems.0.is_empty() {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
+        let review = reviewed(&sources);
+        problems.extend(Problems(review.errors));
+        annotate::warn(&review.warnings);
         problems.into_result()?;
         if output::wants_json(self.json) {
             return output::json(&checked);
@@ -141,4 +148,70 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     };
     let runners = Runners::load(runners)?;
     Expansion::default().rows(master.values(), &runners).map(|_| ())
+}
+
+/// Whether the thresholds can work; of files that cannot be read nothing is said a second time.
+fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
+    let of = |wanted: Kind| {
+        sources
+            .iter()
+            .filter(move |(kind, _)| *kind == wanted)
+            .map(|(_, source)| source)
+    };
+    let mut review = Review::default();
+    for source in of(Kind::Thresholds) {
+        let Ok(thresholds) = Thresholds::load(source) else {
+            continue;
+        };
+        let mut known = Known::default();
+        let master: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
+        for config in master::load(&master).iter().flat_map(indexmap::IndexMap::values) {
+            known.prefixes.push(config.model_prefix.clone());
+        }
+        known.tasks = known_tasks(source, of(Kind::EvalPolicy), of(Kind::Runners));
+        let found = floors::review(&thresholds, &known);
+        review.errors.extend(found.errors);
+        review.warnings.extend(found.warnings);
+    }
+    review
+}
+
+/// The tasks that somebody evaluates: those of the task files beside the thresholds, the suites of the policies, the
+/// clusters' own, and those that the tool brings floors for.
+fn known_tasks<'s>(
+    thresholds: &Arc<Source>,
+    policies: impl Iterator<Item = &'s Arc<Source>>,
+    runners: impl Iterator<Item = &'s Arc<Source>>,
+) -> Vec<String> {
+    let beside = Path::new(&thresholds.name).parent().unwrap_or(Path::new(""));
+    let mut known = Known {
+        tasks: task::names(&beside.join("evals")),
+        ..Known::default()
+    };
+    let built_in = Source::new("<built-in>/thresholds.yaml".to_owned(), thresholds::BUILT_IN.to_owned());
+    if let Ok(built_in) = Thresholds::load(&Arc::new(built_in)) {
+        known.tasks_of(&built_in);
+    }
+    let brought = EvalPolicies::load(&policy::built_in_source()).ok();
+    for policies in policies
+        .filter_map(|source| EvalPolicies::load(source).ok())
+        .chain(brought)
+    {
+        known.tasks.extend(
+            policies
+                .policies
+                .values()
+                .flat_map(policy::EvalPolicy::suites)
+                .map(str::to_owned),
+        );
+    }
+    for runners in runners.filter_map(|source| Runners::load(source).ok()) {
+        let own = runners.clusters.values().filter_map(|cluster| match &cluster.backend {
+            clusters::Backend::Local(settings) => settings.eval_task.clone(),
+            _ => None,
+        });
+        known.tasks.extend(own);
+    }
+    known.tasks.retain(|task| !task.is_empty());
+    known.tasks
 }

@@ -6,8 +6,10 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::inputs::both;
 use super::{Told, annotate, output};
 use crate::config::problem::{Problem, Problems};
+use crate::config::thresholds::Thresholds;
 use crate::ledger::{Job, State};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names;
@@ -70,6 +72,10 @@ pub struct Evals {
     /// What rows are sorted by first
     #[arg(long, value_name = "FIELD", default_value = "model")]
     sort: Order,
+    /// The thresholds, which may name the metric that is a task's score
+    /// [default: configs/thresholds.yaml, else the built-in ones]
+    #[arg(long, value_name = "FILE", verbatim_doc_comment)]
+    thresholds: Option<PathBuf>,
 }
 
 /// `collect results`
@@ -116,8 +122,8 @@ struct Printed<'a, R> {
 impl Evals {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
-        let plan = common.plan()?;
-        let found = evals::collect(&common.dir(), plan.as_deref(), self.sort).map_err(Problems::from)?;
+        let (plan, thresholds) = both(common.plan(), Thresholds::here(self.thresholds.as_deref()))?;
+        let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
         let (jobs, unplanned) = (&found.jobs, &found.unplanned);
         common.write(&path, &found.rows, jobs, unplanned, &found.problems)?;

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 
 use super::annotate;
 use super::envelope_file;
+use super::eval_calibrate::Calibrate;
 use super::eval_validate::Validate;
 use super::inputs::{self, PolicyArgs};
 use super::output;
@@ -31,6 +32,11 @@ pub enum Eval {
     /// are not there. Every problem is listed. A task's threshold is models.<prefix>.<task> of the thresholds file,
     /// then default.<task>, then --min-score.
     Validate(Validate),
+    /// Compute floors from collected runs: mean, spread, samples, and a floor that a good run misses at a stated rate
+    ///
+    /// Runs of one model and task are taken together; those with a limit on samples are passed over. With k runs the
+    /// floor lies t x spread x sqrt(1 + 1/k) below their mean, t being Student's with k - 1 degrees of freedom.
+    Calibrate(Calibrate),
 }
 
 impl Eval {
@@ -43,6 +49,7 @@ impl Eval {
             Self::Context(context) => context.run(),
             Self::Run(run) => run.run(),
             Self::Validate(validate) => validate.run(),
+            Self::Calibrate(calibrate) => calibrate.run(),
         }
     }
 }

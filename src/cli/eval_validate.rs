@@ -10,11 +10,15 @@ use serde::Serialize;
 use super::inputs::{CONFIGS, both};
 use super::{Told, envelope_file, output};
 use crate::config::problem::{Problem, Problems};
+use crate::config::runners::Runners;
 use crate::config::source::Source;
-use crate::config::thresholds::{BUILT_IN, Thresholds};
+use crate::config::thresholds::Thresholds;
+use crate::matrix::envelope::Envelope;
 use crate::runner;
+use crate::step::launch;
+use crate::step::results::answers::Answers;
 use crate::step::results::{file, meta};
-use crate::step::validate::{self, Check, Report, Request, Silence};
+use crate::step::validate::{self, Asked, Check, Report, Request, Silence};
 
 /// `eval validate`
 #[derive(Debug, Args)]
@@ -34,7 +38,7 @@ pub struct Validate {
     /// The score that passes where no threshold names the task, 0 to 1
     #[arg(long, value_name = "SCORE", default_value_t = validate::MIN_SCORE, value_parser = share)]
     min_score: f64,
-    /// Check the metrics whose name starts so, instead of those that tasks declare
+    /// Check the metrics whose name starts so, instead of the score's
     #[arg(long, value_name = "METRIC")]
     metric_prefix: Option<String>,
     /// The concurrencies that were asked for, with spaces between [default: the envelope's]
@@ -62,6 +66,8 @@ fn share(text: &str) -> Result<f64, String> {
 struct Judgement<'r> {
     passed: bool,
     model_prefix: Option<&'r str>,
+    diagnostic: bool,
+    answers: Option<Answers>,
     checks: &'r [Check],
     silence: &'r [Silence],
     problems: Vec<&'r str>,
@@ -83,12 +89,16 @@ impl Validate {
     fn request(&self) -> Result<Request, Problems> {
         let expected = self.expected_concs.as_deref().map(validate::parse_concs).transpose();
         let envelope = self.envelope.as_deref().map(envelope_file::read).transpose();
-        let read = both(self.thresholds(), envelope);
+        let read = both(Thresholds::here(self.thresholds.as_deref()), envelope);
         let asked = both(
             expected.map_err(Problems::from),
             matching(&self.results_glob).map_err(Problems::from),
         );
         let ((thresholds, envelope), (expected_concs, results)) = both(read, asked)?;
+        let asked = envelope
+            .as_ref()
+            .map(|envelope| self.asked(envelope))
+            .unwrap_or_default();
         let variable = |name| {
             std::env::var(name)
                 .ok()
@@ -103,19 +113,22 @@ impl Validate {
             expected_concs,
             limited: variable("EVAL_LIMIT").is_some_and(|limit| validate::is_limit(&limit)),
             envelope,
+            asked,
+            run: (variable("GITHUB_RUN_ID"), variable("GITHUB_RUN_ATTEMPT")),
             meta_env: self.meta_env.clone(),
             results,
         })
     }
 
-    fn thresholds(&self) -> Result<Thresholds, Problems> {
-        let own = Path::new(CONFIGS).join("thresholds.yaml");
-        let source = match &self.thresholds {
-            Some(path) => Source::read(path)?,
-            None if own.exists() => Source::read(&own)?,
-            None => Source::new("<built-in>/thresholds.yaml".to_owned(), BUILT_IN.to_owned()),
-        };
-        Thresholds::load(&Arc::new(source))
+    /// The tasks of a job: its suite's, else those of its cluster, whose runners file is in this folder.
+    fn asked(&self, envelope: &Envelope) -> Asked {
+        let runners = Source::read(&Path::new(CONFIGS).join("runners.yaml")).ok();
+        // A runners file that cannot be read names no task; `check` says what is wrong with it.
+        let runners = runners.and_then(|source| Runners::load(&Arc::new(source)).ok());
+        let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
+        let runner = runner.unwrap_or_else(|| envelope.runs_on.clone());
+        let cluster = runners.and_then(|runners| launch::cluster_task(&runners, &runner));
+        Asked::of(envelope, cluster.as_deref(), &[PathBuf::from(".")])
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {
@@ -123,12 +136,21 @@ impl Validate {
             return output::json(&Judgement {
                 passed: report.passed(),
                 model_prefix: report.model_prefix.as_deref(),
+                diagnostic: report.diagnostic,
+                answers: report.answers,
                 checks: &report.checks,
                 silence: &report.silence,
                 problems: report.problems.iter().map(|problem| problem.message.as_str()).collect(),
             });
         }
-        output::text(&output::table(&Report::HEADER, &report.rows()))
+        output::text(&output::table(&Report::HEADER, &report.rows()))?;
+        if let Some(answers) = report.answers {
+            output::text(&format!("{answers}\n"))?;
+        }
+        match report.diagnostic {
+            true => output::text("diagnostic: a limit on samples was set, so this run measures no model\n"),
+            false => Ok(()),
+        }
     }
 }
 

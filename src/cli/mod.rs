@@ -15,6 +15,7 @@ pub mod dispatch_plan;
 pub mod envelope;
 pub mod envelope_file;
 pub mod eval;
+pub mod eval_calibrate;
 pub mod eval_validate;
 pub mod explain;
 pub mod gate;

@@ -3,6 +3,7 @@
 pub mod changelog;
 pub mod clusters;
 pub mod decode;
+pub mod floors;
 pub mod kind;
 pub mod labels;
 pub mod master;
@@ -13,6 +14,7 @@ pub mod runners;
 pub mod scalar;
 pub mod source;
 pub mod thresholds;
+pub mod thresholds_edit;
 pub mod tree;
 pub mod types;
 pub mod workflows;

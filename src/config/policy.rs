@@ -44,6 +44,14 @@ pub struct EvalPolicy {
     pub eval_context: EvalContext,
 }
 
+impl EvalPolicy {
+    /// The suites that its rules name.
+    pub fn suites(&self) -> impl Iterator<Item = &str> {
+        let rules = self.selection.rules.iter().chain(&self.all_evals.rules);
+        rules.filter_map(|rule| Some(rule.evaluator.as_ref()?.suite.as_str()))
+    }
+}
+
 /// What trimming a plan does to multi-node throughput rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case")]

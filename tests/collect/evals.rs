@@ -137,6 +137,65 @@ fn the_newest_attempt_counts_and_the_others_are_listed() {
 }
 
 #[test]
+fn of_attempts_without_numbers_the_newest_by_its_results_counts() {
+    let sweep = Sweep::new();
+    for (folder, time, score) in [
+        ("c", "2026-11-02T00-00-00", 0.3),
+        ("a", "2026-11-03T00-00-00.5", 0.1),
+        ("b", "2026-11-03T00-00-00", 0.2),
+    ] {
+        let mut meta = meta(64);
+        meta["job_id"] = json!(JOB);
+        sweep.file(&format!("{folder}/meta_env.json"), &meta);
+        sweep.file(&format!("{folder}/results_{time}.json"), &result("plain", score));
+    }
+    let printed = sweep.evals(&["--strict"]);
+    assert_eq!(column(&printed, "rows", "score"), [0.1]);
+    let reasons = column(&printed, "jobs", "reason");
+    assert_eq!(
+        reasons[0],
+        "artifacts/b: an attempt without a number, there is a newer one"
+    );
+    assert_eq!(reasons.len(), 2);
+}
+
+#[test]
+fn an_attempt_that_left_no_result_hides_none_that_did() {
+    let sweep = Sweep::new();
+    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
+    sweep.file("b/meta_env.json", &attempt(JOB, 7, 2));
+    sweep.file("c/meta_env.json", &attempt(JOB, 7, 3));
+    write(sweep.path().join("artifacts/c/results.json"), "{\"results\": ");
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    let printed = sweep.evals(&["--strict", "--plan", "plan.json"]);
+    assert_eq!(column(&printed, "rows", "score"), [0.1]);
+    assert_eq!(column(&printed, "jobs", "state"), ["done", "superseded", "superseded"]);
+    assert_eq!(
+        printed["jobs"][1]["reason"],
+        "artifacts/b: attempt 2 of run 7 left no result, another one did"
+    );
+}
+
+#[test]
+fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
+    let sweep = Sweep::new();
+    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
+    let mut limited = envelope(JOB, 64);
+    limited["overrides"] = json!({"eval-limit": "100"});
+    sweep.plan(&json!([limited]));
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "evals", "artifacts", "--plan", "plan.json", "--strict"]);
+    let (code, stdout, stderr) = run(command.env("GITHUB_STEP_SUMMARY", &summary));
+    assert_eq!(code, 0, "{stderr}");
+    let printed: Value = serde_json::from_str(&stdout).expect("JSON");
+    assert_eq!(printed["rows"][0]["diagnostic"], true);
+    assert_eq!(printed["jobs"][0]["reason"], "diagnostic: a limit on samples was set");
+    let summary = std::fs::read_to_string(summary).expect("a summary");
+    assert!(summary.contains("100 (diagnostic)"), "{summary}");
+}
+
+#[test]
 fn a_score_is_strict_else_accuracy_else_flexible() {
     let row = |metrics: Value, declared: &str| {
         let sweep = Sweep::new();
@@ -168,26 +227,29 @@ fn a_score_is_strict_else_accuracy_else_flexible() {
     assert_eq!(scored(&resolved).1, "em_strict");
     let unfiltered = row(json!({"exact_match,none": 0.6}), "exact_match");
     assert_eq!(scored(&unfiltered).1, "em_strict");
-    let declared = row(json!({"f1,strict-match": 0.7, "exact_match,strict-match": 0.1}), "f1");
-    assert_eq!(scored(&declared).0, 0.7);
+    // A known metric comes before a declared one.
+    let both = row(json!({"f1,strict-match": 0.7, "exact_match,strict-match": 0.1}), "f1");
+    assert_eq!(scored(&both), (json!(0.1), json!("em_strict"), Value::Null));
+    let declared = row(json!({"bleu,none": 0.6, "f1,none": 0.7}), "f1");
+    assert_eq!(scored(&declared).1, "f1,none");
 }
 
 #[test]
 fn what_has_no_score_is_a_problem_and_not_a_row() {
     let cases = [
         (
-            json!({"bleu,none": 0.5}),
-            "`plain` has no strict match, accuracy or flexible match",
+            json!({"bleu_stderr,none": 0.5, "alias": "x"}),
+            "`plain` has no metric, so it has no score",
         ),
         (
             json!({"exact_match,strict-match": 1.5, "acc,none": 0.5}),
-            "`plain` has 1.5 for a score",
+            "`plain` has 1.5 for `exact_match,strict-match`, not a number from 0 to 1",
         ),
         (
             json!({"exact_match,strict-match": true}),
-            "`plain` has true for a score",
+            "`plain` has true for `exact_match,strict-match`",
         ),
-        (json!(3), "`plain` has no strict match"),
+        (json!(3), "`plain` has no metric"),
     ];
     for (metrics, wanted) in cases {
         let sweep = Sweep::new();
@@ -207,7 +269,7 @@ fn what_has_no_score_is_a_problem_and_not_a_row() {
 }
 
 #[test]
-fn a_group_has_one_row_and_the_samples_of_its_tasks() {
+fn a_group_has_a_row_only_where_none_of_its_tasks_has_one() {
     let sweep = Sweep::new();
     sweep.file("a/meta_env.json", &meta(1));
     let mut group = result("plain", 0.5);
@@ -218,8 +280,16 @@ fn a_group_has_one_row_and_the_samples_of_its_tasks() {
     group["n-samples"]["second"] = json!({"original": 7, "effective": 7});
     sweep.file("a/results.json", &group);
     let printed = sweep.evals(&["--strict"]);
-    assert_eq!(column(&printed, "rows", "task"), ["family", "plain", "second"]);
-    assert_eq!(column(&printed, "rows", "n_eff"), [107, 100, 7]);
+    assert_eq!(column(&printed, "rows", "task"), ["plain", "second"]);
+    assert_eq!(column(&printed, "rows", "n_eff"), [100, 7]);
+    // A group speaks for its tasks only where none of them does.
+    let results = group["results"].as_object_mut().expect("results");
+    results.remove("plain");
+    results.remove("second");
+    sweep.file("a/results.json", &group);
+    let printed = sweep.evals(&["--strict"]);
+    assert_eq!(column(&printed, "rows", "task"), ["family"]);
+    assert_eq!(column(&printed, "rows", "n_eff"), [107]);
 }
 
 #[test]

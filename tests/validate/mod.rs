@@ -1,5 +1,8 @@
 //! `sweepctl eval validate`: each rule of the gate.
 
+mod hostile;
+mod shapes;
+
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -160,24 +163,25 @@ fn a_score_is_a_finite_number_from_0_to_1() {
         "1.01",
         "-0.01",
         "\"0.95\"",
-        "null",
         "[0.95]",
     ] {
         let text = result("plain", 0.5).to_string().replace("0.5", value);
         work.text("results.json", text);
         work.fails(&[], &["not a number from 0 to 1"]);
     }
+    work.text("results.json", result("plain", 0.5).to_string().replace("0.5", "null"));
+    work.fails(&[], &["`plain` has no metric, so nothing of it was checked"]);
 }
 
 #[test]
 fn nothing_checked_is_a_failure_of_that_task() {
     let work = Work::new();
     let mut two = result("plain", 0.95);
-    two["results"]["other"] = json!({"f1,none": 0.9});
+    two["results"]["other"] = json!({"alias": "other", "f1,none": null});
     two["n-samples"]["other"] = json!({"original": 5, "effective": 5});
     work.file("results.json", &two);
-    work.fails(&[], &["`other` has no metric that starts with `exact_match,`"]);
-    two["configs"]["other"] = json!({"metric_list": [{"metric": "f1"}]});
+    work.fails(&[], &["`other` has no metric, so nothing of it was checked"]);
+    two["results"]["other"] = json!({"f1,none": 0.9});
     work.file("results.json", &two);
     work.passes(&[]);
     work.fails(
@@ -243,7 +247,58 @@ fn a_group_has_the_samples_of_its_tasks() {
     assert_eq!(report["checks"].as_array().map(Vec::len), Some(2), "{report}");
     group["group_subtasks"]["family"] = json!(["plain", "gone"]);
     work.file("results.json", &group);
-    work.fails(&[], &["the tasks of the group `family` have no whole sample count"]);
+    work.fails(
+        &[],
+        &[
+            "`gone` of the group `family` has no result",
+            "the tasks of the group `family` have no whole sample count",
+        ],
+    );
+}
+
+#[test]
+fn a_floor_is_scaled_to_the_samples_of_a_limited_run() {
+    let work = Work::new();
+    work.text(
+        "thresholds.yaml",
+        "default: { plain: { min-score: 0.93, mean: 0.953, spread: 0.006, samples: 1319 } }\n",
+    );
+    let mut limited = envelope("0123456789ab", 64);
+    limited["overrides"] = json!({"eval-limit": "125"});
+    work.file("envelope.json", &limited);
+    let judged = |score: f64| {
+        let mut result = result("plain", score);
+        result["n-samples"]["plain"] = json!({"original": 1319, "effective": 125});
+        work.file("results.json", &result);
+    };
+    // 0.953 - 0.023 x sqrt(1319 / 125) = 0.8783
+    judged(0.8784);
+    let report = work.passes(&["--envelope", "envelope.json"]);
+    assert_eq!(report["diagnostic"], true);
+    judged(0.8782);
+    let stderr = work.fails(
+        &["--envelope", "envelope.json"],
+        &["`exact_match,strict-match` is 0.8782, under 0.8783"],
+    );
+    assert!(
+        stderr.contains("0.93 of 1319 samples, scaled to the 125 that were judged"),
+        "{stderr}"
+    );
+}
+
+#[test]
+fn a_score_under_its_floor_comes_with_what_became_of_the_answers() {
+    let work = Work::new();
+    let mut meta = meta(64);
+    meta["answers"] = json!({"asked": 100, "empty": 1, "reasoning_only": 60, "cut": 61});
+    work.file("meta_env.json", &meta);
+    assert_eq!(work.passes(&[])["answers"]["cut"], 61);
+    work.file("results.json", &result("plain", 0.5));
+    work.fails(
+        &[],
+        &["under 0.9 (default) by 20.0 standard errors of 0.0200; of 100 answers 1 were empty, 60 came only as reasoning, \
+           61 were cut by the output budget"],
+    );
 }
 
 #[test]
@@ -326,7 +381,10 @@ fn silence_is_said_apart_from_wrong_answers() {
     let report = work.passes(&[]);
     assert_eq!(report["silence"][0]["empty"], 5);
     work.text("samples_plain_2026-11-01T00-00-00.jsonl", lines(6, 100));
-    work.fails(&[], &["6 of 100 answers are empty (6.0%), at most 5.0% may be"]);
+    work.fails(
+        &[],
+        &["6 of 100 questions have an empty answer (6.0%), at most 5.0% may"],
+    );
     let mut tuned = result("tuned", 0.1);
     tuned["results"]["tuned"]["f1,none"] = json!(0.9);
     work.file("results.json", &tuned);

@@ -11,6 +11,14 @@ pub(super) trait Attempt {
     fn point(&self) -> Option<String>;
     /// Run and attempt; the larger is the newer.
     fn number(&self) -> (u64, u64);
+    /// When its results were written, where no attempt is numbered; the larger is the newer.
+    fn written(&self) -> i128 {
+        0
+    }
+    /// Whether it left anything: an attempt that did not hides none that did.
+    fn has_result(&self) -> bool {
+        true
+    }
     /// The job's id, where it is known.
     fn job(&self) -> Option<&str>;
     /// Where it lies, for people.
@@ -27,13 +35,24 @@ pub(super) struct Newest<T> {
     pub problems: Vec<Problem>,
 }
 
+/// What tells attempts apart; the largest is the newest.
+type Age = (bool, u64, u64, i128);
+
+fn age(result: &impl Attempt) -> Age {
+    let (run, attempt) = result.number();
+    // A number says more than a clock.
+    let written = if attempt == 0 { result.written() } else { 0 };
+    (result.has_result(), run, attempt, written)
+}
+
 /// Keeps the newest attempt at each point.
 pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
-    let mut last: HashMap<String, (u64, u64)> = HashMap::new();
+    let mut last: HashMap<String, Age> = HashMap::new();
     for result in &results {
         if let Some(point) = result.point() {
-            let newest = last.entry(point).or_default();
-            *newest = (*newest).max(result.number());
+            let age = age(result);
+            let newest = last.entry(point).or_insert(age);
+            *newest = age.max(*newest);
         }
     }
     let mut taken: HashMap<String, String> = HashMap::new();
@@ -48,13 +67,12 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
             continue;
         };
         let source = result.source();
-        let (run, attempt) = result.number();
-        if (run, attempt) < last[&point] {
+        if age(&result) < last[&point] {
             newest.superseded.push(Job {
                 id: result.job().unwrap_or_default().to_owned(),
                 name: String::new(),
                 state: State::Superseded,
-                reason: format!("{source}: attempt {attempt} of run {run}, there is a newer one"),
+                reason: format!("{source}: {}", superseded(&result)),
             });
         } else if let Some(first) = taken.get(&point) {
             let message = format!("{source}: the same attempt at the same job as {first}, which stands");
@@ -66,4 +84,17 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
         }
     }
     newest
+}
+
+/// Why an attempt does not count.
+fn superseded(result: &impl Attempt) -> String {
+    let which = match result.number() {
+        (run, 0) if run > 0 => format!("an attempt without a number, of run {run}"),
+        (_, 0) => "an attempt without a number".to_owned(),
+        (run, attempt) => format!("attempt {attempt} of run {run}"),
+    };
+    match result.has_result() {
+        true => format!("{which}, there is a newer one"),
+        false => format!("{which} left no result, another one did"),
+    }
 }

@@ -1,10 +1,15 @@
 //! The row of one task in `agg_eval_<name>.json`.
 
+use std::collections::HashSet;
+
 use serde::{Serialize, Serializer};
 
-use crate::step::results::lm_eval::{self, DEFAULT_METRIC, Metrics, ResultFile, SEPARATOR};
+use crate::config::thresholds::{Threshold, Thresholds};
+use crate::step::results::answers::Answers;
+use crate::step::results::lm_eval::{self, Metrics, ResultFile};
 use crate::step::results::loose::Cell;
 use crate::step::results::meta::{MetaEnv, UNKNOWN};
+use crate::step::results::score::{self, Line, NoScore};
 
 /// One task of one set, with the fields that readers of the aggregate know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -48,11 +53,20 @@ pub struct EvalRow {
     pub n_eff: Option<f64>,
     /// The result file.
     pub source: String,
-    /// Strict match, else accuracy, else flexible match; 0 to 1.
+    /// 0 to 1, unless less is better.
     pub score: f64,
-    /// Which of them.
-    pub score_name: &'static str,
+    /// Which metric it is.
+    pub score_name: String,
     pub score_se: Option<StdErr>,
+    /// There where it is false.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub higher_is_better: Option<bool>,
+    /// What became of the answers of the job while it ran; for people, and not published.
+    #[serde(skip)]
+    pub answers: Option<Answers>,
+    /// There where a limit on samples was set: such a row measures no model.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub diagnostic: bool,
 }
 
 /// A standard error, as lm-eval writes it.
@@ -84,9 +98,16 @@ fn count<S: Serializer>(count: &Option<f64>, serializer: S) -> Result<S::Ok, S::
     }
 }
 
-/// The rows of a result file, and the tasks of it that have none, each with its reason.
+/// The rows of a result file, and the tasks of it that have none, each with its reason. A group has a row only where
+/// none of its tasks has one.
 #[must_use]
-pub fn rows(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> (Vec<EvalRow>, Vec<String>) {
+pub fn rows(
+    meta: &MetaEnv,
+    conc: u64,
+    result: &ResultFile,
+    source: &str,
+    thresholds: &Thresholds,
+) -> (Vec<EvalRow>, Vec<String>) {
     let (mut rows, mut problems) = (Vec::new(), Vec::new());
     if let Some(failure) = result.failure() {
         problems.push(format!("the eval itself failed: {failure}"));
@@ -94,16 +115,22 @@ pub fn rows(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> (Ve
     }
     let base = base(meta, conc, result, source);
     let mut empty = true;
+    let mut groups = Vec::new();
     for (task, metrics) in result.tasks() {
         empty = false;
-        let scores = metrics.map(|metrics| Scores::of(metrics, &result.declared_metrics(task)));
-        match row(&base, task, scores.unwrap_or_default(), result) {
+        let named = thresholds.find(meta.model_prefix(), task).and_then(Threshold::metric);
+        match row(&base, task, metrics, named, result) {
+            Ok(row) if result.is_group(task) => groups.push(row),
             Ok(row) => rows.push(row),
             // A group without a line of its own is told by its tasks.
-            Err(Reason::NoScore) if result.is_group(task) => {}
+            Err(_) if result.is_group(task) => {}
             Err(reason) => problems.push(format!("`{task}` {reason}")),
         }
     }
+    let told: HashSet<String> = rows.iter().map(|row| row.task.clone()).collect();
+    let is_told = |group: &EvalRow| result.leaves(&group.task).into_iter().any(|leaf| told.contains(leaf));
+    groups.retain(|group| !is_told(group));
+    rows.append(&mut groups);
     if empty {
         problems.push("`results` holds no task".to_owned());
     }
@@ -112,83 +139,57 @@ pub fn rows(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> (Ve
 
 #[derive(Debug, thiserror::Error)]
 enum Reason {
-    #[error("has no strict match, accuracy or flexible match")]
-    NoScore,
-    #[error("has {0} for a score, not a number from 0 to 1")]
-    NotAScore(Cell),
+    #[error("{0}, so it has no score")]
+    NoScore(#[from] NoScore),
+    #[error("has {value} for `{key}`, {wanted}")]
+    NotAScore {
+        value: Cell,
+        key: String,
+        wanted: &'static str,
+    },
     #[error("evaluated {0} samples")]
     NoSamples(f64),
 }
 
-fn row(base: &EvalRow, task: &str, scores: Scores<'_>, result: &ResultFile) -> Result<EvalRow, Reason> {
-    let named = [
-        ("em_strict", scores.strict),
-        ("accuracy", scores.accuracy),
-        ("em_flexible", scores.flexible),
-    ];
-    let primary = named
-        .into_iter()
-        .find_map(|(name, found)| found.map(|found| (name, found)));
-    let (score_name, primary) = primary.ok_or(Reason::NoScore)?;
-    let score = lm_eval::score(primary.value).ok_or_else(|| Reason::NotAScore(primary.value.clone()))?;
+fn row(
+    base: &EvalRow,
+    task: &str,
+    metrics: Option<&Metrics>,
+    named: Option<&str>,
+    result: &ResultFile,
+) -> Result<EvalRow, Reason> {
+    let metrics = metrics.ok_or(NoScore::Nothing)?;
+    let chosen = score::choose(result, task, metrics, named)?;
+    let Some(number) = chosen.number() else {
+        return Err(Reason::NotAScore {
+            value: chosen.line.value.clone(),
+            key: chosen.line.key.to_owned(),
+            wanted: match chosen.less_is_better {
+                true => "not a finite number",
+                false => "not a number from 0 to 1",
+            },
+        });
+    };
     let n_eff = result.effective(task);
     if let Some(n) = n_eff.filter(|n| *n <= 0.0) {
         return Err(Reason::NoSamples(n));
     }
-    let value = |found: Option<Found<'_>>| found.and_then(|found| lm_eval::score(found.value));
-    let stderr = |found: Option<Found<'_>>| found.and_then(|found| StdErr::of(found.stderr));
+    let value = |line: Option<Line<'_>>| line.and_then(|line| lm_eval::score(line.value));
+    let stderr = |line: Option<Line<'_>>| line.and_then(|line| StdErr::of(line.stderr));
+    let [strict, flexible] = score::exact_matches(result, task, metrics);
     Ok(EvalRow {
         task: task.to_owned(),
-        em_strict: value(scores.strict),
-        em_strict_se: stderr(scores.strict),
-        em_flexible: value(scores.flexible),
-        em_flexible_se: stderr(scores.flexible),
+        em_strict: value(strict),
+        em_strict_se: stderr(strict),
+        em_flexible: value(flexible),
+        em_flexible_se: stderr(flexible),
         n_eff,
-        score,
-        score_name,
-        score_se: StdErr::of(primary.stderr),
+        score: number,
+        score_name: chosen.line.name(),
+        score_se: StdErr::of(chosen.line.stderr),
+        higher_is_better: chosen.less_is_better.then_some(false),
         ..base.clone()
     })
-}
-
-/// A metric of a task.
-#[derive(Debug, Clone, Copy)]
-struct Found<'m> {
-    value: &'m Cell,
-    stderr: &'m Cell,
-}
-
-/// The three metrics that a score may be.
-#[derive(Debug, Clone, Copy, Default)]
-struct Scores<'m> {
-    strict: Option<Found<'m>>,
-    accuracy: Option<Found<'m>>,
-    flexible: Option<Found<'m>>,
-}
-
-impl<'m> Scores<'m> {
-    /// Declared metrics come first, in their order; then what every task may have.
-    fn of(metrics: &'m Metrics, declared: &[&str]) -> Self {
-        let mut scores = Self::default();
-        for metric in declared.iter().copied().chain([DEFAULT_METRIC, "acc", "accuracy"]) {
-            for (name, value) in metrics {
-                let (base, filter) = name.split_once(SEPARATOR).unwrap_or((name, "none"));
-                if base != metric || *value == Cell::Null {
-                    continue;
-                }
-                let place = match (filter, metric) {
-                    (filter, _) if filter.contains("strict") || filter.contains("resolved") => &mut scores.strict,
-                    (filter, _) if filter.contains("flex") || filter.contains("extract") => &mut scores.flexible,
-                    ("none", "acc" | "accuracy") => &mut scores.accuracy,
-                    ("none", DEFAULT_METRIC) => &mut scores.strict,
-                    _ => continue,
-                };
-                let stderr = lm_eval::stderr(metrics, name);
-                place.get_or_insert(Found { value, stderr });
-            }
-        }
-        scores
-    }
 }
 
 /// Everything of a row that does not depend on the task.
@@ -242,7 +243,10 @@ fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow
         n_eff: None,
         source: source.to_owned(),
         score: 0.0,
-        score_name: "",
+        score_name: String::new(),
         score_se: None,
+        higher_is_better: None,
+        answers: meta.answers.0,
+        diagnostic: false,
     }
 }

@@ -1,6 +1,6 @@
 //! `agg_eval_<name>.json`: one row per task of every set.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
@@ -10,6 +10,7 @@ use super::eval_row::{self, EvalRow};
 use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
 use crate::config::problem::Problem;
+use crate::config::thresholds::Thresholds;
 use crate::ledger::Job;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
@@ -18,6 +19,7 @@ use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
 use crate::step::results::meta::{self, MetaEnv};
 use crate::step::results::name;
+use crate::step::validate::is_limit;
 
 /// What rows are sorted by first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -55,31 +57,39 @@ struct Set<'f> {
 }
 
 /// What one set gave.
-#[derive(Default)]
-struct Gathered {
+struct Gathered<'f> {
+    set: Set<'f>,
     rows: Vec<EvalRow>,
     problems: Vec<Problem>,
+    /// When its newest result was written.
+    written: i128,
 }
 
 /// Gathers every set under a folder, or the folder's own.
 ///
 /// # Errors
 /// A folder that cannot be searched. A set that cannot be read is none.
-pub fn collect(root: &Path, plan: Option<&[Envelope]>, order: Order) -> Result<Evals, Problem> {
+pub fn collect(
+    root: &Path,
+    plan: Option<&[Envelope]>,
+    order: Order,
+    thresholds: &Thresholds,
+) -> Result<Evals, Problem> {
     let folders = folders(root)?;
     let mut evals = Evals::default();
     let (sets, broken) = read_sets(root, &folders, &mut evals);
     evals.sets = sets.len() + evals.problems.len();
+    let gathered: Vec<Gathered<'_>> = sets.into_par_iter().map(|set| gather(root, set, thresholds)).collect();
     let Newest {
-        kept: sets,
+        kept: mut gathered,
         superseded,
         problems,
-    } = attempts::newest(sets);
+    } = attempts::newest(gathered);
     evals.jobs = superseded;
     evals.problems.extend(problems);
-    let gathered: Vec<Gathered> = sets.par_iter().map(|set| gather(root, set)).collect();
     if let Some(plan) = plan {
-        compare(plan, broken, (&sets, &gathered), &mut evals);
+        mark_limited(plan, &mut gathered);
+        compare(plan, broken, &gathered, &mut evals);
     }
     for gathered in gathered {
         evals.rows.extend(gathered.rows);
@@ -132,50 +142,85 @@ fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Prob
     }))
 }
 
-impl Attempt for Set<'_> {
+impl Attempt for Gathered<'_> {
     fn point(&self) -> Option<String> {
-        self.job.clone()
+        self.set.job.clone()
     }
 
     fn number(&self) -> (u64, u64) {
-        self.meta.attempt()
+        self.set.meta.attempt()
+    }
+
+    fn written(&self) -> i128 {
+        self.written
+    }
+
+    fn has_result(&self) -> bool {
+        !self.rows.is_empty()
     }
 
     fn job(&self) -> Option<&str> {
-        self.job.as_deref()
+        self.set.job.as_deref()
     }
 
     fn source(&self) -> &str {
-        &self.source
+        &self.set.source
     }
 }
 
 /// The rows of a set.
-fn gather(root: &Path, set: &Set<'_>) -> Gathered {
-    let mut gathered = Gathered::default();
+fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f> {
     let (files, problems) = match set.meta.is_batch() {
-        true => batch_files(set),
-        false => single_file(set),
+        true => batch_files(&set),
+        false => single_file(&set),
     };
+    let mut rows = Vec::new();
+    let mut found = Vec::new();
     let problem = |message: String| {
         Problem::file(&set.source, format!("{}: {message}", set.source)).hint("see the log of its eval")
     };
-    gathered.problems.extend(problems.into_iter().map(problem));
+    found.extend(problems.into_iter().map(problem));
+    let written = files.iter().map(|(_, path)| name::written(path)).max().unwrap_or(0);
     for (conc, path) in files {
         let name = source(root, &path);
         let failed = |reason: String| Problem::file(&name, reason).hint("see the log of its eval");
         match ResultFile::read(&path) {
-            Err(reason) => gathered.problems.push(failed(format!("{name} {reason}"))),
+            Err(reason) => found.push(failed(format!("{name} {reason}"))),
             Ok(result) => {
-                let (rows, problems) = eval_row::rows(&set.meta, conc, &result, &name);
-                gathered.rows.extend(rows);
-                gathered
-                    .problems
-                    .extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
+                let (of_file, problems) = eval_row::rows(&set.meta, conc, &result, &name, thresholds);
+                let is_limited = result.limit().is_some();
+                rows.extend(of_file.into_iter().map(|row| EvalRow {
+                    diagnostic: is_limited,
+                    ..row
+                }));
+                found.extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
             }
         }
     }
-    gathered
+    Gathered {
+        set,
+        rows,
+        problems: found,
+        written,
+    }
+}
+
+/// Marks the rows of jobs that were planned with a limit on samples.
+fn mark_limited(plan: &[Envelope], gathered: &mut [Gathered<'_>]) {
+    let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.eval_limit.as_deref().unwrap_or(""));
+    let limited: HashSet<&str> = plan
+        .iter()
+        .filter(is_limited)
+        .map(|envelope| envelope.id.as_str())
+        .collect();
+    let of_plan = |gathered: &&mut Gathered<'_>| gathered.set.job.as_deref().is_some_and(|job| limited.contains(job));
+    for row in gathered
+        .iter_mut()
+        .filter(of_plan)
+        .flat_map(|gathered| &mut gathered.rows)
+    {
+        row.diagnostic = true;
+    }
 }
 
 type Files = (Vec<(u64, PathBuf)>, Vec<String>);
@@ -225,14 +270,10 @@ fn batch_files(set: &Set<'_>) -> Files {
     (files.collect(), problems)
 }
 
-fn compare(
-    plan: &[Envelope],
-    mut found: HashMap<String, Found>,
-    (sets, gathered): (&[Set<'_>], &[Gathered]),
-    evals: &mut Evals,
-) {
+fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, gathered: &[Gathered<'_>], evals: &mut Evals) {
     let ledger = Ledger::new(plan, Row::eval_concs);
-    for (set, gathered) in sets.iter().zip(gathered) {
+    for gathered in gathered {
+        let set = &gathered.set;
         let Some(job) = set.job.as_ref().filter(|job| ledger.has(job)) else {
             evals.unplanned.push(set.source.clone());
             continue;
@@ -244,17 +285,22 @@ fn compare(
             .map(|problem| problem.message.clone())
             .collect();
         let source = set.source.clone();
+        let is_diagnostic = gathered.rows.iter().any(|row| row.diagnostic);
         found.insert(
             job.clone(),
             Found {
                 source,
                 concs,
                 problems,
+                remark: is_diagnostic.then(|| DIAGNOSTIC.to_owned()),
             },
         );
     }
     evals.jobs = ledger.jobs(&found, std::mem::take(&mut evals.jobs));
 }
+
+/// What the ledger says of a job with a limit on samples.
+const DIAGNOSTIC: &str = "diagnostic: a limit on samples was set";
 
 /// What rows are sorted by.
 fn key(row: &EvalRow, order: Order) -> impl Ord {

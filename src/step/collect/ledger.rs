@@ -24,6 +24,8 @@ pub struct Found {
     pub concs: Vec<u64>,
     /// What is wrong with it.
     pub problems: Vec<String>,
+    /// What is to be known of it where nothing is wrong.
+    pub remark: Option<String>,
 }
 
 impl Found {
@@ -34,6 +36,7 @@ impl Found {
             source: problem.file.clone(),
             concs: Vec::new(),
             problems: vec![problem.message.clone()],
+            remark: None,
         }
     }
 }
@@ -107,7 +110,7 @@ fn judge(concs: &[u64], found: &Found) -> (State, String) {
         ));
     }
     match reasons.is_empty() {
-        true => (State::Done, String::new()),
+        true => (State::Done, found.remark.clone().unwrap_or_default()),
         false => (State::Failed, reasons.join("; ")),
     }
 }

@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::evals::{self, Order};
 use super::throughput;
 use crate::config::problem::{Problem, Problems};
+use crate::config::thresholds::Thresholds;
 use crate::matrix::envelope::Envelope;
 use crate::step::results::file;
 use crate::step::results::loose::{Cell, Map};
@@ -183,7 +184,11 @@ fn evals(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) ->
     }
     checked.evals = rows.len();
     planned.finish("eval", partial, checked);
-    let raw = evals::collect(&dir.join(RAW), Some(plan), Order::default())?;
+    let thresholds = Thresholds::here(None).unwrap_or_else(|problems| {
+        checked.problems.extend(problems);
+        Thresholds::default()
+    });
+    let raw = evals::collect(&dir.join(RAW), Some(plan), Order::default(), &thresholds)?;
     checked.problems.extend(Problems(raw.problems));
     let without_source = |values: Vec<Value>| {
         let strip = |mut value: Value| {

@@ -7,6 +7,7 @@ use crate::config::problem::Problem;
 use crate::ledger::{Job, State};
 use crate::plural;
 use crate::step::markdown;
+use crate::step::results::answers::Answers;
 
 /// The columns of single-node eval rows.
 pub const SINGLE: [&str; 13] = [
@@ -94,7 +95,13 @@ fn eval_row(row: &EvalRow) -> Vec<String> {
         Some(StdErr::Number(se)) => format!("{:.4} ± {se:.4} ({})", row.score, row.score_name),
         _ => format!("{:.4} ({})", row.score, row.score_name),
     };
-    let samples = row.n_eff.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    let mut samples = row.n_eff.map_or_else(|| "-".to_owned(), |n| n.to_string());
+    if row.diagnostic {
+        samples.push_str(" (diagnostic)");
+    }
+    if let Some(trouble) = row.answers.and_then(Answers::trouble) {
+        samples.push_str(&format!(" ({trouble})"));
+    }
     cells.extend([row.conc.to_string(), row.task.clone(), score, samples]);
     cells
 }

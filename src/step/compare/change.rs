@@ -108,6 +108,9 @@ pub struct Score {
     pub change: f64,
     /// The change in standard errors of the difference; `None` where a side does not say its own.
     pub change_in_se: Option<f64>,
+    /// Whether less of it is better.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub less_is_better: bool,
 }
 
 impl Score {
@@ -120,6 +123,13 @@ impl Score {
             let message = format!("{measured}: the score was {}, it is {}", before.name, after.name);
             return Err(Problem::file("", message).hint("the two cannot be compared"));
         }
+        if before.less_is_better != after.less_is_better {
+            let message = format!(
+                "{measured}: the two sides disagree on whether less of {} is better",
+                after.name
+            );
+            return Err(Problem::file("", message).hint("the two cannot be compared"));
+        }
         let change = after.score - before.score;
         let error = before.se.zip(after.se).map(|(a, b)| a.hypot(b));
         Ok(Self {
@@ -129,15 +139,17 @@ impl Score {
             after: after.score,
             change,
             change_in_se: error.filter(|error| *error > 0.0).map(|error| change / error),
+            less_is_better: after.less_is_better,
         })
     }
 
     /// The largest loss in standard errors first, then in the score itself.
     pub(super) fn by_loss(a: &Self, b: &Self) -> Ordering {
-        let errors = |s: &Self| s.change_in_se.unwrap_or(0.0);
+        let gain = |s: &Self, change: f64| if s.less_is_better { -change } else { change };
+        let errors = |s: &Self| gain(s, s.change_in_se.unwrap_or(0.0));
         errors(a)
             .total_cmp(&errors(b))
-            .then_with(|| a.change.total_cmp(&b.change))
+            .then_with(|| gain(a, a.change).total_cmp(&gain(b, b.change)))
             .then_with(|| a.measured.cmp(&b.measured))
     }
 }

@@ -9,7 +9,7 @@ use super::{Measured, Metrics};
 use crate::config::problem::Problem;
 use crate::step::collect::folders;
 use crate::step::results::loose::{Cell, List, Map};
-use crate::step::results::{file, json, lm_eval};
+use crate::step::results::{file, json, score};
 
 /// How the names of collections start and end: `agg_bmk.json`, `agg_eval_all.json`.
 const COLLECTION: (&str, &str) = ("agg_", ".json");
@@ -36,6 +36,7 @@ pub(super) struct Graded {
     pub name: String,
     pub score: f64,
     pub se: Option<f64>,
+    pub less_is_better: bool,
 }
 
 /// What one side holds.
@@ -121,10 +122,16 @@ impl Side {
 
 fn graded(fields: &Fields) -> Result<Graded, String> {
     let score = get(fields, "score");
+    let less_is_better = get(fields, "higher_is_better").flag() == Some(false);
+    let wanted = match less_is_better {
+        true => "a finite number",
+        false => "a number from 0 to 1",
+    };
     Ok(Graded {
         name: required(fields, "score_name")?,
-        score: lm_eval::score(score).ok_or_else(|| format!("`score` is {score}, not a number from 0 to 1"))?,
+        score: score::number(score, less_is_better).ok_or_else(|| format!("`score` is {score}, not {wanted}"))?,
         se: get(fields, "score_se").number().filter(|se| *se >= 0.0),
+        less_is_better,
     })
 }
 

@@ -21,6 +21,9 @@ pub fn known() -> impl Iterator<Item = &'static str> {
     REGISTRY.iter().map(|(name, _)| *name)
 }
 
+/// The file in a point's folder in which a framework that counts what answers are leaves the counts.
+pub const ANSWERS: &str = "sweepctl_answers.json";
+
 /// One eval at one concurrency.
 #[derive(Debug)]
 pub struct Point<'a> {

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::context::{self, Engine};
-use super::framework::{Framework, Point, Runtime};
+use super::framework::{self, Framework, Point, Runtime};
 use super::results;
 use super::task::{self, Task};
 use super::{Request, job::Job};
@@ -136,6 +136,7 @@ impl LmEval {
             .env("PYTHONUNBUFFERED", "1")
             .env("SWEEPCTL_LM_EVAL_VERSION", VERSION)
             .env("SWEEPCTL_LM_EVAL_MARK", mark)
+            .env("SWEEPCTL_LM_EVAL_ANSWERS", point.out.join(framework::ANSWERS))
             .env("SWEEPCTL_LM_EVAL_BUNDLED", self.task.is_group.to_string())
             .env("TQDM_MININTERVAL", PROGRESS_PAUSE);
         for name in ["NO_PROXY", "no_proxy"] {

@@ -8,6 +8,7 @@ use super::job::{DECODE, Job, PREFILL, Side};
 use crate::config::problem::{Problem, Problems};
 use crate::files;
 use crate::matrix::envelope::Envelope;
+use crate::step::results::answers::Answers;
 
 /// The file's name.
 pub const FILE: &str = "meta_env.json";
@@ -61,6 +62,9 @@ pub struct MetaEnv {
     pub job_id: String,
     pub run_id: String,
     pub run_attempt: String,
+    /// What became of the answers, where the framework counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
 }
 
 /// What became of each concurrency of a batch.

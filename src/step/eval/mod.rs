@@ -1,5 +1,6 @@
 //! An eval: one framework, one server, one or several concurrencies, and what is staged of it.
 
+pub mod calibrate;
 pub mod context;
 pub mod endpoint;
 pub mod framework;
@@ -23,6 +24,8 @@ use self::job::Job;
 use self::meta_env::{Batch, MetaEnv};
 use self::progress::Progress;
 use super::clean::STALE_FOLDER;
+use super::results::answers::Answers;
+use super::results::file;
 use super::stage;
 use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
@@ -71,6 +74,9 @@ pub struct PointReport {
     pub seconds: f64,
     /// What it staged.
     pub files: Vec<PathBuf>,
+    /// What its answers were, where its framework counts them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub answers: Option<Answers>,
 }
 
 /// An eval's end.
@@ -108,15 +114,22 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
             completed: false,
             seconds: 0.0,
             files: Vec::new(),
+            answers: None,
         });
     }
     report.cancelled = cancel.signal();
     meta.conc = points.first().copied().unwrap_or_default();
     meta.batch = (points.len() > 1).then(|| batch(&report.points));
+    meta.answers = counted(&report.points);
     if let Err(error) = meta.write(&request.stage_to) {
         report.problems.push(unwritable(&request.stage_to, &error));
     }
     report
+}
+
+/// The answers of all points; `None` where nobody counted them.
+fn counted(points: &[PointReport]) -> Option<Answers> {
+    points.iter().filter_map(|point| point.answers).reduce(Answers::plus)
 }
 
 fn batch(points: &[PointReport]) -> Batch {
@@ -224,9 +237,9 @@ fn one(
     let found = stage::find(point.out, framework.stages(), true);
     problems.extend(Problems(found.refused));
     let mut files = Vec::new();
-    for file in found.files {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        match stage::move_into(&file, stage_to, &stage::suffixed(&name, suffix)) {
+    for path in found.files {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match stage::move_into(&path, stage_to, &stage::suffixed(&name, suffix)) {
             Ok(target) => files.push(target),
             Err(error) => problems.push(unwritable(&stage_to.join(&*name), &error)),
         }
@@ -236,6 +249,10 @@ fn one(
         completed: problems.0.is_empty() && !files.is_empty(),
         seconds: started.elapsed().as_secs_f64(),
         files,
+        // A count that is not there, or was cut off, takes nothing from the results.
+        answers: file::read(&point.out.join(framework::ANSWERS))
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok()),
     };
     (done, problems)
 }

@@ -1,13 +1,17 @@
-"""Two fallbacks that lm-eval lacks and serving needs, and a faster start, put in place as its modules are imported.
+"""Two fallbacks that lm-eval lacks and serving needs, a count of what answers are, and a faster start.
+
+They are put in place as its modules are imported.
 
 Python imports this file by its name at every start, so it does nothing but wait for those imports. Another version
 of lm-eval ends the process: its answers would be read differently without anybody noticing.
 """
 
+import atexit
 import importlib.machinery
 import importlib.metadata
 import importlib.util
 import inspect
+import json
 import os
 import sys
 
@@ -15,6 +19,7 @@ CLIENT = "lm_eval.models.openai_completions"
 TASKS = "lm_eval.tasks.manager"
 EXPECTED = os.environ.get("SWEEPCTL_LM_EVAL_VERSION", "")
 MARK = os.environ.get("SWEEPCTL_LM_EVAL_MARK", "")
+ANSWERS = os.environ.get("SWEEPCTL_LM_EVAL_ANSWERS", "")
 BUNDLED = os.environ.get("SWEEPCTL_LM_EVAL_BUNDLED", "") == "true"
 
 
@@ -23,15 +28,53 @@ def refuse(why):
     raise SystemExit(f"sweepctl: lm-eval cannot be adapted: {why}")
 
 
+class Answers:
+    """Counts silence, thought without an answer, and cuts: none of them is a wrong answer."""
+
+    # An eval that is killed has said how far it came.
+    every = 64
+
+    def __init__(self):
+        self.counts = {"asked": 0, "empty": 0, "reasoning_only": 0, "cut": 0}
+
+    def add(self, choice, content, thought):
+        self.counts["asked"] += 1
+        self.counts["cut"] += choice.get("finish_reason") == "length"
+        self.counts["reasoning_only"] += not content and thought
+        self.counts["empty"] += not content and not thought
+        if self.counts["asked"] % self.every == 0:
+            self.write()
+
+    def write(self):
+        if not ANSWERS:
+            return
+        try:
+            with open(ANSWERS + ".part", "w", encoding="utf-8") as file:
+                json.dump(self.counts, file)
+            os.replace(ANSWERS + ".part", ANSWERS)
+        except OSError as error:
+            print(f"sweepctl: answers cannot be counted: {error}", file=sys.stderr)
+
+
+answers = Answers()
+
+
+def said(text):
+    return isinstance(text, str) and bool(text.strip())
+
+
 def answer_or_reasoning(output):
     """Lets an empty answer be what the model thought: reasoning parsers leave it there when it ran out of tokens."""
     choices = output.get("choices") if isinstance(output, dict) else None
     for choice in choices if isinstance(choices, list) else []:
         message = choice.get("message") if isinstance(choice, dict) else None
-        if isinstance(message, dict) and not str(message.get("content") or "").strip():
-            thought = message.get("reasoning_content") or message.get("reasoning")
-            if isinstance(thought, str) and thought.strip():
-                message["content"] = thought
+        if not isinstance(message, dict):
+            continue
+        thought = message.get("reasoning_content") or message.get("reasoning")
+        content = bool(str(message.get("content") or "").strip())
+        answers.add(choice, content, said(thought))
+        if not content and said(thought):
+            message["content"] = thought
 
 
 def plain_message(message):
@@ -86,6 +129,7 @@ def adapt_client(module):
         return create(self, messages, *args, **kwargs)
 
     chat.parse_generations, chat._create_payload, chat._sweepctl = parse_generations, create_payload, True
+    atexit.register(answers.write)
     if MARK:
         with open(MARK, "w", encoding="utf-8") as file:
             file.write(version)

@@ -83,6 +83,25 @@ impl Task {
     }
 }
 
+/// The names of the tasks of a folder with task files, by which thresholds may go: a file that names none is none.
+#[must_use]
+pub fn names(folder: &Path) -> Vec<String> {
+    let files = std::fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| Some(entry.ok()?.path()));
+    let is_task = |path: &PathBuf| {
+        path.extension()
+            .is_some_and(|extension| extension == "yaml" || extension == "yml")
+    };
+    let mut names: Vec<String> = files
+        .filter(is_task)
+        .filter_map(|path| Some(Task::read(&path).ok()?.name))
+        .collect();
+    names.sort();
+    names
+}
+
 /// The names of the tasks under some roots.
 fn known(roots: &[PathBuf]) -> Vec<String> {
     let mut names: Vec<String> = roots

@@ -189,8 +189,13 @@ pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Optio
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    let of_cluster = || runners.cluster(runner)?.1.backend.eval_task().map(str::to_owned);
-    variable.or_else(|| if suite { None } else { of_cluster() })
+    variable.or_else(|| cluster_task(runners, runner).filter(|_| !suite))
+}
+
+/// The eval task of a runner's cluster, for rows that name no suite.
+#[must_use]
+pub fn cluster_task(runners: &Runners, runner: &str) -> Option<String> {
+    runners.cluster(runner)?.1.backend.eval_task().map(str::to_owned)
 }
 
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.

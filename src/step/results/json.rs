@@ -8,18 +8,29 @@ use std::borrow::Cow;
 
 use serde::de::DeserializeOwned;
 
+use super::duplicates;
 use super::loose::Map;
 
 /// Reads one JSON value; bare `NaN`, `Infinity` and `-Infinity` read as those strings.
 ///
 /// # Errors
-/// What is wrong and where, as the end of a sentence about the file.
+/// What is wrong and where, as the end of a sentence about the file; a key that stands twice in an object is.
 pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let text = std::str::from_utf8(bytes).map_err(|e| format!("is not UTF-8 at byte {}", e.valid_up_to()))?;
     if text.trim().is_empty() {
         return Err("is empty".to_owned());
     }
-    serde_json::from_str(&quote_bare(text)).map_err(|error| {
+    let text = quote_bare(text);
+    let parsed = serde_json::from_str(&text);
+    // A text that is no JSON has no keys to speak of.
+    if parsed.as_ref().err().is_none_or(serde_json::Error::is_data) {
+        let twice = duplicates::find(&text);
+        if !twice.is_empty() {
+            let keys: Vec<String> = twice.iter().map(|key| format!("`{key}`")).collect();
+            return Err(format!("has {} twice in one object", keys.join(", ")));
+        }
+    }
+    parsed.map_err(|error| {
         if error.is_eof() {
             format!("is cut off in line {}", error.line())
         } else {
@@ -69,7 +80,7 @@ fn quote_bare(text: &str) -> Cow<'_, str> {
 }
 
 /// The place behind the quote that ends a string.
-fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
+pub(super) fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     while let Some(step) = memchr::memchr2(b'"', b'\\', &bytes[at.min(bytes.len())..]) {
         at += step;
         if bytes[at] == b'"' {

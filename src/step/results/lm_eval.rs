@@ -15,8 +15,9 @@ use super::{file, json};
 pub const SEPARATOR: char = ',';
 /// What a metric's name ends in where it is the standard error of that metric.
 const STDERR: &str = "_stderr";
-/// The metric of tasks that declare none.
-pub const DEFAULT_METRIC: &str = "exact_match";
+
+/// The most groups of a file; the largest suites have some hundred. What is nested is walked for each of them.
+const MAX_GROUPS: usize = 5000;
 
 /// One line of `results`: metric names with their values, and other things about the task.
 pub type Metrics = IndexMap<String, Cell>;
@@ -39,6 +40,8 @@ pub struct ResultFile {
     #[serde(default)]
     config: Map<RunConfig>,
     #[serde(default)]
+    higher_is_better: Tasks<Map<IndexMap<String, Cell>>>,
+    #[serde(default)]
     integration_error: Failure,
     #[serde(default)]
     model_name: Cell,
@@ -59,12 +62,22 @@ pub struct SampleCount {
 struct TaskConfig {
     #[serde(default)]
     metric_list: List<Map<MetricConfig>>,
+    #[serde(default)]
+    filter_list: List<Map<FilterConfig>>,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
 struct MetricConfig {
     #[serde(default)]
     metric: Cell,
+    #[serde(default)]
+    higher_is_better: Cell,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+struct FilterConfig {
+    #[serde(default)]
+    name: Cell,
 }
 
 #[derive(Debug, Clone, Default, Deserialize)]
@@ -80,7 +93,11 @@ impl ResultFile {
     /// A file that cannot be read or is no such JSON, as the end of a sentence about it.
     pub fn read(path: &Path) -> Result<Self, String> {
         let bytes = file::read(path).map_err(|error| format!("cannot be read: {error}"))?;
-        json::parse_object(&bytes)
+        let file: Self = json::parse_object(&bytes)?;
+        if file.groups().nth(MAX_GROUPS).is_some() {
+            return Err(format!("has more than {MAX_GROUPS} groups in `group_subtasks`"));
+        }
+        Ok(file)
     }
 
     /// Every task and group with its metrics, each once: files repeat the lines of groups. `None` for a line that is
@@ -119,12 +136,52 @@ impl ResultFile {
         self.subtasks(task).next().is_some()
     }
 
-    fn subtasks(&self, task: &str) -> impl Iterator<Item = &str> {
+    /// The groups and what each holds, as the file lists it.
+    pub fn groups(&self) -> impl Iterator<Item = (&str, Vec<&str>)> {
+        let lists = self.group_subtasks.0.iter().flatten();
+        lists
+            .map(|(name, list)| (name.as_str(), list.items().filter_map(Cell::text).collect::<Vec<_>>()))
+            .filter(|(_, tasks)| !tasks.is_empty())
+    }
+
+    /// The lines that stand under `results` and under `groups`, both.
+    pub fn told_twice(&self) -> impl Iterator<Item = (&str, &Metrics, &Metrics)> {
+        self.groups.0.iter().flatten().filter_map(|(name, line)| {
+            let other = self.results.0.as_ref()?.get(name)?.0.as_ref()?;
+            Some((name.as_str(), other, line.0.as_ref()?))
+        })
+    }
+
+    /// Whether a task has a line of its own.
+    #[must_use]
+    pub fn has_line(&self, task: &str) -> bool {
+        let has = |tasks: &Tasks<Map<Metrics>>| tasks.0.as_ref().is_some_and(|tasks| tasks.contains_key(task));
+        has(&self.results) || has(&self.groups)
+    }
+
+    /// What a group holds, as the file lists it; nothing for a task.
+    pub fn subtasks(&self, task: &str) -> impl Iterator<Item = &str> {
         let lists = self.group_subtasks.0.as_ref();
         lists
             .and_then(|lists| lists.get(task))
             .into_iter()
             .flat_map(|list| list.items().filter_map(Cell::text))
+    }
+
+    /// Whether a group holds itself, at whatever depth.
+    #[must_use]
+    pub fn holds_itself(&self, group: &str) -> bool {
+        let mut seen = HashSet::new();
+        let mut pending: Vec<&str> = self.subtasks(group).collect();
+        while let Some(name) = pending.pop() {
+            if name == group {
+                return true;
+            }
+            if seen.insert(name) {
+                pending.extend(self.subtasks(name));
+            }
+        }
+        false
     }
 
     /// The tasks that a group ends in, each once, however it is nested; a task itself.
@@ -168,23 +225,59 @@ impl ResultFile {
             .sum()
     }
 
+    fn config(&self, task: &str) -> Option<&TaskConfig> {
+        self.configs.0.as_ref()?.get(task)?.0.as_ref()
+    }
+
     /// The metrics that a task declares, or that the tasks of a group declare, each once.
     #[must_use]
     pub fn declared_metrics(&self, task: &str) -> Vec<&str> {
-        let mut metrics = Vec::new();
-        for leaf in self.leaves(task) {
-            let config = self
-                .configs
-                .0
-                .as_ref()
-                .and_then(|configs| configs.get(leaf)?.0.as_ref());
-            for declared in config.into_iter().flat_map(|config| config.metric_list.items()) {
-                let name = declared.0.as_ref().and_then(|declared| declared.metric.text());
-                metrics.extend(name.filter(|name| !metrics.contains(name)));
-            }
-        }
-        metrics
+        let leaves = self.leaves(task).into_iter();
+        distinct(
+            leaves
+                .filter_map(|leaf| self.config(leaf))
+                .flat_map(|config| config.metric_list.items())
+                .filter_map(|declared| declared.0.as_ref()?.metric.text()),
+        )
     }
+
+    /// The filters that a task declares, or that the tasks of a group declare, each once.
+    #[must_use]
+    pub fn declared_filters(&self, task: &str) -> Vec<&str> {
+        let leaves = self.leaves(task).into_iter();
+        distinct(
+            leaves
+                .filter_map(|leaf| self.config(leaf))
+                .flat_map(|config| config.filter_list.items())
+                .filter_map(|declared| declared.0.as_ref()?.name.text()),
+        )
+    }
+
+    /// Whether more of a metric is better, where the file says so: for the task, in its declaration, or for the
+    /// tasks of a group.
+    #[must_use]
+    pub fn is_more_better(&self, task: &str, metric: &str) -> Option<bool> {
+        let said = |task: &str| -> Option<bool> {
+            let said = self.higher_is_better.0.as_ref()?.get(task)?.0.as_ref()?;
+            said.get(metric)?.flag()
+        };
+        let declared = |task: &str| -> Option<bool> {
+            let metrics = self.config(task)?.metric_list.items();
+            metrics
+                .filter_map(|declared| declared.0.as_ref())
+                .find(|declared| declared.metric.text() == Some(metric))?
+                .higher_is_better
+                .flag()
+        };
+        let of = |task: &str| said(task).or_else(|| declared(task));
+        of(task).or_else(|| self.leaves(task).into_iter().find_map(of))
+    }
+}
+
+/// Names in their order, each once.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
+    let mut seen = HashSet::new();
+    names.filter(|name| seen.insert(*name)).collect()
 }
 
 /// Whether a metric's name is that of a standard error.

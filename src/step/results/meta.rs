@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::loose::{Cell, List};
+use super::answers::Answers;
+use super::loose::{Cell, List, Map};
 use super::{file, json};
 use crate::config::master::search_space::Nodes;
 use crate::config::types::Role;
@@ -70,6 +71,7 @@ pub struct MetaEnv {
     pub job_id: Cell,
     pub run_id: Cell,
     pub run_attempt: Cell,
+    pub answers: Map<Answers>,
 }
 
 impl MetaEnv {

@@ -1,16 +1,22 @@
-//! The gate of an eval: whether what it left behind is whole, and every score clears its threshold.
+//! The gate of an eval: whether what it left behind is whole and the job's own, and every score clears its threshold.
 //!
-//! Nothing here stops at the first problem: a job that ran for an hour is judged once.
+//! Nothing here stops at the first problem: a job that ran for an hour is judged once. Each kind of check is a file
+//! of its own.
 
+pub mod asked;
 mod batch;
+mod counts;
+mod floor;
+mod keys;
+mod metadata;
 mod report;
 mod scores;
 mod silence;
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-pub use report::{Check, Report, Silence};
+pub use asked::Asked;
+pub use report::{Bound, Check, Report, Silence};
 
 use super::results::lm_eval::ResultFile;
 use super::results::meta::MetaEnv;
@@ -21,7 +27,7 @@ use crate::matrix::envelope::Envelope;
 
 /// The score that passes where no threshold names the task.
 pub const MIN_SCORE: f64 = 0.85;
-/// The largest share of empty answers, unless a threshold sets another.
+/// The largest share of questions without an answer, unless a threshold sets another.
 pub const MAX_EMPTY: f64 = 0.05;
 
 /// What is judged, and by which rules.
@@ -43,6 +49,10 @@ pub struct Request {
     pub limited: bool,
     /// The job, which then says prefix, concurrencies, limit, and what `meta_env.json` must say.
     pub envelope: Option<Envelope>,
+    /// Which tasks the job asked for.
+    pub asked: Asked,
+    /// The run and the attempt that judge, where it is known; metadata that names others is of another job.
+    pub run: (Option<String>, Option<String>),
     /// `meta_env.json`.
     pub meta_env: PathBuf,
     /// The result files.
@@ -56,21 +66,15 @@ pub fn validate(request: &Request) -> Report {
     let meta = MetaEnv::read(&request.meta_env);
     batch::check(request, meta.as_ref(), &mut report.problems);
     let meta = meta.unwrap_or_default();
-    if let Some(envelope) = &request.envelope {
-        let name = file::shown(&request.meta_env);
-        report
-            .problems
-            .extend(meta.contradictions(envelope).into_iter().map(|contradiction| {
-                Problem::file(&name, format!("{name}: {contradiction}"))
-                    .hint("the results may be another job's: look at what was staged")
-            }));
-    }
+    metadata::check(request, &meta, &mut report.problems);
     report.model_prefix = request.prefix(&meta);
+    report.answers = meta.answers.0;
     let judge = Judge {
         request,
         prefix: report.model_prefix.clone(),
+        answers: meta.answers.0,
     };
-    let mut tasks = BTreeSet::new();
+    let mut results = Vec::new();
     for path in &request.results {
         match ResultFile::read(path) {
             Err(reason) => {
@@ -80,13 +84,20 @@ pub fn validate(request: &Request) -> Report {
                         .hint("the eval was stopped or its disk is full: see its log, and run it again"),
                 );
             }
-            Ok(result) => {
-                scores::check(&judge, path, &result, &mut report);
-                tasks.extend(result.tasks().map(|(task, _)| task.to_owned()));
-            }
+            Ok(result) => results.push((path, result)),
         }
     }
-    silence::check(&judge, &tasks, &mut report);
+    keys::check(&judge, &meta, &results, &mut report.problems);
+    for (path, result) in &results {
+        let mut file = FileCheck {
+            judge: &judge,
+            path,
+            result,
+            report: &mut report,
+        };
+        file.run();
+    }
+    silence::check(&judge, &results, &mut report);
     report
 }
 
@@ -111,13 +122,33 @@ impl Request {
         given.or_else(written).or_else(|| self.fallback_prefix.clone())
     }
 
-    /// Whether fewer samples than the whole split were asked for.
-    fn is_limited(&self, result: &ResultFile) -> bool {
-        match &self.envelope {
-            Some(envelope) => is_limit(envelope.overrides.eval_limit.as_deref().unwrap_or("")),
-            None => self.limited || result.limit().is_some(),
+    /// The limit that the job was dispatched with; of a job without an envelope the one that its file says.
+    fn limit(&self, result: &ResultFile) -> Limit {
+        let Some(envelope) = &self.envelope else {
+            return match result.limit() {
+                Some(limit) => Limit::Samples(limit),
+                None if self.limited => Limit::Unknown,
+                None => Limit::None,
+            };
+        };
+        let limit = envelope.overrides.eval_limit.as_deref().unwrap_or("");
+        match (is_limit(limit), limit.trim().parse()) {
+            (false, _) => Limit::None,
+            (true, Ok(samples)) => Limit::Samples(samples),
+            (true, Err(_)) => Limit::Unknown,
         }
     }
+}
+
+/// A limit on the samples of each task.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Limit {
+    /// The whole split was asked for.
+    None,
+    /// So many samples; below 1 that share of the split.
+    Samples(f64),
+    /// There is one, and it is not known which.
+    Unknown,
 }
 
 /// Whether a limit on samples limits anything: empty, `full` and `0` are the whole split.
@@ -149,10 +180,11 @@ pub fn parse_concs(text: &str) -> Result<Vec<u64>, Problem> {
     Ok(concs)
 }
 
-/// The request with the model's name, which thresholds go by.
+/// The request with what thresholds go by and what is said beside scores.
 struct Judge<'r> {
     request: &'r Request,
     prefix: Option<String>,
+    answers: Option<super::results::answers::Answers>,
 }
 
 impl Judge<'_> {
@@ -173,6 +205,44 @@ impl Judge<'_> {
             Some(prefix) => format!("models.{prefix}"),
             None if thresholds.default.contains_key(task) => "default".to_owned(),
             None => "--min-score".to_owned(),
+        }
+    }
+}
+
+/// One result file that is judged.
+struct FileCheck<'c, 'r> {
+    judge: &'c Judge<'r>,
+    path: &'c Path,
+    result: &'c ResultFile,
+    report: &'c mut Report,
+}
+
+impl FileCheck<'_, '_> {
+    fn problem(&mut self, message: String, hint: impl Into<String>) {
+        let name = file::shown(self.path);
+        let text = format!("{}: {message}", title(self.path));
+        self.report.problems.push(Problem::file(&name, text).hint(hint));
+    }
+
+    fn run(&mut self) {
+        if let Some(failure) = self.result.failure() {
+            return self.problem(
+                format!("the eval itself failed: {failure}"),
+                "see the eval's log; its scores say nothing",
+            );
+        }
+        if self.result.tasks().next().is_none() {
+            return self.problem(
+                "`results` holds no task".to_owned(),
+                "the eval ended without a score: see its log",
+            );
+        }
+        self.report.diagnostic |= self.judge.request.limit(self.result) != Limit::None;
+        self.asked();
+        self.groups();
+        for (task, metrics) in self.result.tasks() {
+            self.samples(task);
+            self.scores(task, metrics);
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::config::problem::Problem;
 use crate::plural;
 use crate::step::markdown;
+use crate::step::results::answers::Answers;
 
 /// What was found.
 #[derive(Debug, Clone, Default)]
@@ -15,8 +16,42 @@ pub struct Report {
     pub checks: Vec<Check>,
     /// Every sample file.
     pub silence: Vec<Silence>,
+    /// What became of the answers while the eval ran, where it was counted.
+    pub answers: Option<Answers>,
+    /// Whether a limit on samples was set: such a run shows that a server works, and measures no model.
+    pub diagnostic: bool,
     /// Everything that is wrong.
     pub problems: Vec<Problem>,
+}
+
+/// Which side of a threshold passes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// What is not under it.
+    Min,
+    /// What is not over it.
+    Max,
+}
+
+impl Bound {
+    /// The side of a metric.
+    #[must_use]
+    pub fn of(less_is_better: bool) -> Self {
+        match less_is_better {
+            true => Self::Max,
+            false => Self::Min,
+        }
+    }
+
+    /// Whether a score passes.
+    #[must_use]
+    pub fn admits(self, score: f64, threshold: f64) -> bool {
+        match self {
+            Self::Min => score >= threshold,
+            Self::Max => score <= threshold,
+        }
+    }
 }
 
 /// One score against its threshold.
@@ -30,12 +65,14 @@ pub struct Check {
     pub task: String,
     /// The metric with its filter.
     pub metric: String,
-    /// The score, 0 to 1; `None` where the file has no such number.
+    /// The score, 0 to 1 unless less is better; `None` where the file has no such number.
     pub score: Option<f64>,
     /// Its standard error, where the file gives one.
     pub stderr: Option<f64>,
-    /// The lowest score that passes.
-    pub threshold: f64,
+    /// Which side of the threshold passes.
+    pub bound: Bound,
+    /// The lowest or the highest score that passes; `None` where nothing says so.
+    pub threshold: Option<f64>,
     /// Where that stands.
     pub source: String,
     /// Whether it passes.
@@ -49,9 +86,9 @@ pub struct Silence {
     pub file: String,
     /// Its task, where a result has one of that name.
     pub task: Option<String>,
-    /// Answers.
+    /// Questions.
     pub answers: u64,
-    /// Empty ones.
+    /// Those of which every answer is empty.
     pub empty: u64,
     /// The largest share of empty ones that passes.
     pub max_empty: f64,
@@ -86,7 +123,11 @@ impl Report {
                 check.metric.clone(),
                 number(check.score),
                 number(check.stderr),
-                format!("{} ({})", check.threshold, check.source),
+                match (check.threshold, check.bound) {
+                    (None, _) => format!("- ({})", check.source),
+                    (Some(threshold), Bound::Min) => format!("{} ({})", short(threshold), check.source),
+                    (Some(threshold), Bound::Max) => format!("at most {} ({})", short(threshold), check.source),
+                },
                 if check.passed { "pass" } else { "FAIL" }.to_owned(),
             ]
         };
@@ -100,7 +141,14 @@ impl Report {
             0 => "passed".to_owned(),
             problems => plural::count(problems, "problem"),
         };
-        let mut text = format!("### Eval scores: {verdict}\n\n");
+        let diagnostic = if self.diagnostic { ", diagnostic" } else { "" };
+        let mut text = format!("### Eval scores: {verdict}{diagnostic}\n\n");
+        if self.diagnostic {
+            text.push_str("A limit on samples was set: this run measures no model.\n\n");
+        }
+        if let Some(answers) = self.answers {
+            text.push_str(&format!("Answers: {answers}.\n\n"));
+        }
         if !self.problems.is_empty() {
             text.push_str(&markdown::list(self.problems.iter().map(|problem| &problem.message)));
             text.push('\n');
@@ -110,5 +158,15 @@ impl Report {
             text.push('\n');
         }
         text
+    }
+}
+
+/// A threshold as it was written, or with four digits where it was scaled.
+#[must_use]
+pub(super) fn short(threshold: f64) -> String {
+    let text = threshold.to_string();
+    match text.len() > 8 {
+        true => format!("{threshold:.4}"),
+        false => text,
     }
 }

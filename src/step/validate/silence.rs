@@ -1,53 +1,75 @@
-//! How many answers are empty. Silence is no wrong answer: it points at the server or the chat template.
+//! How many questions have no answer. Silence is no wrong answer: it points at the server or the chat template.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
 
 use super::{Judge, MAX_EMPTY, Report, Silence};
 use crate::config::problem::Problem;
-use crate::step::results::{file, samples};
+use crate::step::results::lm_eval::ResultFile;
+use crate::step::results::samples::{self, Answers};
+use crate::step::results::{file, name};
 
-/// What the name of a sample file starts with, before its task.
-const PREFIX: &str = "samples_";
+/// `samples_<task>_<time>.jsonl`; in a batch with `_conc<N>` before its extension.
+static NAME: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r"^samples_(.+?)(?:_[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(?:\.[0-9]+)?)?(?:_conc[0-9]+(?:_[0-9]+)?)?\.jsonl$")
+        .expect("a constant pattern")
+});
 
 /// Checks every sample file that lies beside the results.
-pub(super) fn check(judge: &Judge<'_>, tasks: &BTreeSet<String>, report: &mut Report) {
+pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], report: &mut Report) {
     for path in sample_files(judge, &mut report.problems) {
         let shown = file::shown(&path);
-        let answers = match samples::count(&path) {
-            Ok(answers) => answers,
+        match samples::count(&path) {
+            Ok(answers) => one(judge, results, &shown, answers, report),
             Err(reason) => {
                 let hint = "the eval was stopped or its disk is full: see its log, and run it again";
                 report
                     .problems
                     .push(Problem::file(&shown, format!("{shown} {reason}")).hint(hint));
-                continue;
             }
-        };
-        let task = task_of(&path, tasks);
-        let set = task.and_then(|task| judge.threshold(task)?.calibrated()?.max_empty);
-        let silence = Silence {
-            file: shown.clone(),
-            task: task.map(str::to_owned),
-            answers: answers.total,
-            empty: answers.empty,
-            max_empty: set.unwrap_or(MAX_EMPTY),
-        };
-        if answers.share() > silence.max_empty {
-            let message = format!(
-                "{shown}: {} of {} answers are empty ({:.1}%), at most {:.1}% may be",
-                answers.empty,
-                answers.total,
-                answers.share() * 100.0,
-                silence.max_empty * 100.0
-            );
-            report.problems.push(Problem::file(&shown, message).hint(
-                "the model stayed silent, which is not a wrong answer: see the chat template, the reasoning parser \
-                 and the output budget",
-            ));
         }
-        report.silence.push(silence);
     }
+}
+
+fn one(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], shown: &str, answers: Answers, report: &mut Report) {
+    let result = result_of(results, shown);
+    let task = task_of(shown, results);
+    let set = task
+        .as_deref()
+        .and_then(|task| judge.threshold(task)?.calibrated()?.max_empty);
+    let silence = Silence {
+        file: shown.to_owned(),
+        task: task.clone(),
+        answers: answers.total,
+        empty: answers.empty,
+        max_empty: set.unwrap_or(MAX_EMPTY),
+    };
+    let evaluated = task.and_then(|task| result?.own_samples(&task)?.effective.integer());
+    if let Some(evaluated) = evaluated.filter(|evaluated| *evaluated != answers.total) {
+        let message = format!(
+            "{shown}: it holds {} questions, and `effective` says that {evaluated} were evaluated",
+            answers.total
+        );
+        let hint = "samples are missing, or are those of another run: look at what was staged";
+        report.problems.push(Problem::file(shown, message).hint(hint));
+    }
+    if answers.share() > silence.max_empty {
+        let message = format!(
+            "{shown}: {} of {} questions have an empty answer ({:.1}%), at most {:.1}% may",
+            answers.empty,
+            answers.total,
+            answers.share() * 100.0,
+            silence.max_empty * 100.0
+        );
+        report.problems.push(Problem::file(shown, message).hint(
+            "the model stayed silent, which is not a wrong answer: see the chat template, the reasoning parser and \
+             the output budget",
+        ));
+    }
+    report.silence.push(silence);
 }
 
 /// The sample files in the folders of the results, or of `meta_env.json` where there are none.
@@ -79,17 +101,22 @@ fn sample_files(judge: &Judge<'_>, problems: &mut Vec<Problem>) -> Vec<PathBuf> 
     found
 }
 
-/// The task of a sample file, by its name: the longest that fits, for names of tasks start like those of others.
-fn task_of<'t>(path: &Path, tasks: &'t BTreeSet<String>) -> Option<&'t str> {
-    let name = path.file_name()?.to_string_lossy();
-    let rest = name.strip_prefix(PREFIX)?;
-    let fits = |task: &&String| {
-        rest.strip_prefix(task.as_str())
-            .is_some_and(|rest| rest.starts_with(['_', '.']))
-    };
-    tasks
+/// The result file that samples belong to: the one of their concurrency, or the only one.
+fn result_of<'r>(results: &'r [(&PathBuf, ResultFile)], samples: &str) -> Option<&'r ResultFile> {
+    let conc = name::concurrency(samples);
+    let mut fitting = results
         .iter()
-        .filter(fits)
-        .max_by_key(|task| task.len())
-        .map(String::as_str)
+        .filter(|(path, _)| name::concurrency(&file::shown(path)) == conc);
+    match (fitting.next(), fitting.next()) {
+        (Some((_, only)), None) => Some(only),
+        _ => None,
+    }
+}
+
+/// The task of a sample file, by its name, where a result has one of that name.
+fn task_of(samples: &str, results: &[(&PathBuf, ResultFile)]) -> Option<String> {
+    let name = Path::new(samples).file_name()?.to_string_lossy();
+    let task = NAME.captures(&name)?[1].to_owned();
+    let known = results.iter().any(|(_, result)| result.has_line(&task));
+    known.then_some(task)
 }

@@ -1,0 +1,95 @@
+//! The score of a task, for gate and collector, on the shapes that lm-eval's files have.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::fixture::{cases, read_json, run, sweepctl};
+
+#[test]
+fn gate_and_collector_take_the_same_score_of_every_shape() {
+    let cases = cases("evals/shapes");
+    let cases: Vec<_> = cases.iter().filter(|folder| folder.is_dir()).collect();
+    let misses: Vec<String> = cases
+        .iter()
+        .flat_map(|folder| {
+            let wrong = [gate(folder), collector(folder)].into_iter().flatten();
+            wrong
+                .map(|miss| format!("{}: {miss}", folder.display()))
+                .collect::<Vec<_>>()
+        })
+        .collect();
+    assert!(
+        misses.is_empty(),
+        "{} of {}:\n{}",
+        misses.len(),
+        cases.len(),
+        misses.join("\n")
+    );
+}
+
+/// What is wrong with the gate's answer.
+fn gate(folder: &Path) -> Option<String> {
+    let expected = read_json(&folder.join("expected.json"));
+    let mut command = sweepctl(folder);
+    command.args([
+        "eval",
+        "validate",
+        "--envelope",
+        "envelope.json",
+        "--thresholds",
+        "thresholds.yaml",
+    ]);
+    let (code, stdout, stderr) = run(&mut command);
+    let wanted = expected["gate_exit"].as_i64().unwrap_or(i64::from(code));
+    if i64::from(code) != wanted {
+        return Some(format!("the gate exits {code}, not {wanted}\n{stdout}{stderr}"));
+    }
+    unsaid(&expected["problems"], &format!("{stdout}{stderr}"))
+        .map(|part| format!("the gate does not say {part}: {stderr}"))
+}
+
+/// What is wrong with the collector's answer.
+fn collector(folder: &Path) -> Option<String> {
+    let expected = read_json(&folder.join("expected.json"));
+    let work = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| work.path().join(name);
+    std::fs::create_dir_all(path("configs")).expect("created");
+    std::fs::create_dir_all(path("sets")).expect("created");
+    std::fs::copy(folder.join("thresholds.yaml"), path("configs/thresholds.yaml")).expect("copied");
+    for entry in std::fs::read_dir(folder).expect("a case") {
+        let entry = entry.expect("an entry");
+        std::fs::copy(entry.path(), path("sets").join(entry.file_name())).expect("copied");
+    }
+    let mut command = sweepctl(work.path());
+    let (code, stdout, stderr) = run(command.args(["collect", "evals", "sets", "--out", "out", "--name", "all"]));
+    let rows = read_json(&path("out/agg_eval_all.json"));
+    let rows = rows.as_array().expect("a list");
+    let of = |task: &Value| rows.iter().filter(|row| row["task"] == *task).collect::<Vec<_>>();
+    for wanted in expected["rows"].as_array().into_iter().flatten() {
+        let found = of(&wanted["task"]);
+        let fits = |row: &Value| {
+            wanted
+                .as_object()
+                .expect("a row")
+                .iter()
+                .all(|(name, value)| row.get(name) == Some(value))
+        };
+        if found.len() != 1 || !fits(found[0]) {
+            return Some(format!("exit {code}, the rows are {found:#?}, not {wanted}\n{stderr}"));
+        }
+    }
+    for task in expected["no_rows"].as_array().into_iter().flatten() {
+        if !of(task).is_empty() {
+            return Some(format!("there is a row of {task}"));
+        }
+    }
+    unsaid(&expected["collect_says"], &format!("{stdout}{stderr}"))
+        .map(|part| format!("the collector does not say {part}: {stderr}"))
+}
+
+/// The first of some texts that is not said.
+fn unsaid(wanted: &Value, said: &str) -> Option<String> {
+    let mut parts = wanted.as_array().into_iter().flatten().filter_map(Value::as_str);
+    parts.find(|part| !said.contains(part)).map(str::to_owned)
+}
