@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::render::workflow_settings;
 use super::{output, set_flags};
 use crate::config::master::search_space::Nodes;
+use crate::config::policy::Evaluator;
 use crate::config::problem::Problems;
 use crate::config::types::Role;
 use crate::matrix::bucket::{self, Bucket, Buckets};
@@ -18,6 +19,7 @@ use crate::matrix::row::{Row, Scenario};
 use crate::matrix::shard;
 use crate::plan_files;
 use crate::runner::{self, RunnerFile};
+use crate::step::eval::framework;
 
 /// What to write for workflows, and what a dispatch changes.
 #[derive(Debug, Args)]
@@ -68,7 +70,7 @@ impl EmitArgs {
         }
     }
 
-    /// Writes the folder and the outputs, and prints the index. `changelog` is what the plan came from, if from entries;
+    /// Writes the folder and the outputs, and prints the index. A job whose eval nothing runs is refused beforehand. `changelog` is what the plan came from, if from entries;
     /// `flags` say which flags that narrow a sweep are set.
     ///
     /// # Errors
@@ -82,6 +84,7 @@ impl EmitArgs {
         json: bool,
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
+        runs(buckets)?;
         let mut rest = buckets.clone();
         let canary = if self.canary {
             bucket::take_canary(&mut rest)
@@ -103,6 +106,22 @@ impl EmitArgs {
         }
         output::text(&counts(buckets))
     }
+}
+
+/// Refuses evaluators and suites that nothing here runs: their jobs would fail for certain.
+fn runs(buckets: &Buckets) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    let mut seen: Vec<&Evaluator> = Vec::new();
+    for envelope in buckets.values().flatten() {
+        let Some(evaluator) = &envelope.row.eval.evaluator else {
+            continue;
+        };
+        if !seen.contains(&evaluator) {
+            seen.push(evaluator);
+            problems.extend(framework::suite(evaluator, &[".".into()]).err().unwrap_or_default());
+        }
+    }
+    problems.into_result()
 }
 
 /// A table of jobs by bucket.

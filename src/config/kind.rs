@@ -5,6 +5,7 @@ use std::sync::Arc;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 
 use super::changelog::{Changelog, ChangelogFile};
+use super::frameworks::EvalFrameworks;
 use super::labels::Labels;
 use super::master::{self, MasterFile};
 use super::policy::EvalPolicies;
@@ -26,6 +27,8 @@ pub enum Kind {
     Changelog,
     /// `configs/eval-policy.yaml`
     EvalPolicy,
+    /// `configs/evals/frameworks.yaml`
+    Frameworks,
     /// `configs/labels.yaml`
     Labels,
     /// `configs/thresholds.yaml`
@@ -38,11 +41,12 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Master,
         Self::Runners,
         Self::Changelog,
         Self::EvalPolicy,
+        Self::Frameworks,
         Self::Labels,
         Self::Thresholds,
         Self::CiPriority,
@@ -57,6 +61,7 @@ impl Kind {
             Self::Runners => "runners",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
+            Self::Frameworks => "frameworks",
             Self::Labels => "labels",
             Self::Thresholds => "thresholds",
             Self::CiPriority => "ci-priority",
@@ -71,6 +76,7 @@ impl Kind {
             "runners.yaml" => Some(Self::Runners),
             "perf-changelog.yaml" => Some(Self::Changelog),
             "eval-policy.yaml" => Some(Self::EvalPolicy),
+            "frameworks.yaml" => Some(Self::Frameworks),
             "labels.yaml" => Some(Self::Labels),
             "thresholds.yaml" => Some(Self::Thresholds),
             "ci-priority.yaml" => Some(Self::CiPriority),
@@ -88,6 +94,7 @@ impl Kind {
             Self::Runners => schema_of::<Runners>("Runners"),
             Self::Changelog => schema_of::<ChangelogFile>("Changelog"),
             Self::EvalPolicy => schema_of::<EvalPolicies>("Eval policies"),
+            Self::Frameworks => schema_of::<EvalFrameworks>("Eval frameworks"),
             Self::Labels => schema_of::<Labels>("Labels"),
             Self::Thresholds => schema_of::<Thresholds>("Thresholds"),
             Self::CiPriority => schema_of::<Priorities>("Priorities"),
@@ -108,6 +115,7 @@ impl Kind {
                 changelog.decode(&changelog.items())?.len()
             }
             Self::EvalPolicy => EvalPolicies::load(source)?.policies.len(),
+            Self::Frameworks => EvalFrameworks::load(source)?.frameworks.len(),
             Self::Labels => {
                 let labels = Labels::load(source)?;
                 labels.primary.len() + labels.modifiers.len()
@@ -132,6 +140,7 @@ impl Kind {
             Self::Runners | Self::Labels => "label",
             Self::Changelog => "entry",
             Self::EvalPolicy => "policy",
+            Self::Frameworks => "framework",
             Self::Thresholds => "threshold",
             Self::CiPriority => "file",
             Self::Workflows => "workflow",

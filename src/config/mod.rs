@@ -4,6 +4,7 @@ pub mod changelog;
 pub mod clusters;
 pub mod decode;
 pub mod floors;
+pub mod frameworks;
 pub mod kind;
 pub mod labels;
 pub mod master;

@@ -103,7 +103,9 @@ fn arguments_fit_the_schema_whole_and_streamed() {
         let whole = calls(&server.chat(ask(&tools, json!({}))));
         let (streamed, pieces) = streamed_calls(&server.chat(ask(&tools, json!({"stream": true}))));
         assert_eq!(whole, streamed);
-        let [(name, arguments)] = &whole[..] else { panic!("{whole:?}") };
+        let [(name, arguments)] = &whole[..] else {
+            panic!("{whole:?}")
+        };
         assert_eq!(name, "first");
         let arguments: Value = serde_json::from_str(arguments).expect("JSON");
         let errors: Vec<String> = validator.iter_errors(&arguments).map(|e| e.to_string()).collect();
@@ -200,19 +202,27 @@ fn known_questions_get_their_calls_and_faults_strike_each_tool_apart() {
         failing.chat(ask(&tools, json!({}))).status == 500
     });
     let failed = failed.count();
-    assert!((15..=45).contains(&failed), "{failed} of 60 with one question and as many tools");
+    assert!(
+        (15..=45).contains(&failed),
+        "{failed} of 60 with one question and as many tools"
+    );
 }
 
 #[test]
 fn arguments_are_cut_at_the_limit() {
     let server = Server::start(&[]);
     let schema = json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "minLength": 90}}});
-    let reply = server.chat(ask(&json!([tool("t", &schema)]), json!({"max_tokens": 4}))).json();
+    let reply = server
+        .chat(ask(&json!([tool("t", &schema)]), json!({"max_tokens": 4})))
+        .json();
     let choice = &reply["choices"][0];
     assert_eq!(choice["finish_reason"], "length");
     assert_eq!(reply["usage"]["completion_tokens"], 4);
     let arguments = choice["message"]["tool_calls"][0]["function"]["arguments"].as_str();
-    assert!(arguments.is_some_and(|text| text.starts_with("{\"a\":") && !text.ends_with('}')), "{choice}");
+    assert!(
+        arguments.is_some_and(|text| text.starts_with("{\"a\":") && !text.ends_with('}')),
+        "{choice}"
+    );
 }
 
 #[test]

@@ -25,6 +25,9 @@ pub struct MetaEnv {
     pub precision: String,
     pub spec_decoding: String,
     pub eval_suite: String,
+    /// What evaluates; left out where the job says nothing.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub eval_framework: String,
     pub recipe_fingerprint: String,
     pub tp: u64,
     pub pp: u64,
@@ -125,6 +128,7 @@ impl MetaEnv {
             precision: r.text("PRECISION"),
             spec_decoding: job.text("SPEC_DECODING").unwrap_or("none").to_owned(),
             eval_suite: r.text("EVAL_SUITE"),
+            eval_framework: r.text("EVAL_FRAMEWORK"),
             recipe_fingerprint: r.text("RECIPE_FINGERPRINT"),
             tp: r.number(&["TP", PREFILL.tp]),
             pp: r.number(&["PP_SIZE", PREFILL.pp]),
