@@ -31,6 +31,7 @@ mod schemas;
 mod screens;
 mod serving;
 mod slurm;
+mod suites;
 mod support;
 mod throughput;
 mod validate;

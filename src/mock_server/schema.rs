@@ -234,7 +234,7 @@ fn string(schema: &Map<String, Value>, salt: usize) -> Option<String> {
         let hir = regex_syntax::parse(pattern).ok()?;
         let fits = |text: &String| (least..=most).contains(&(text.chars().count() as u64));
         return (0..=u32::try_from(least).ok()?)
-            .map(|more| matching(&hir, more + u32::try_from(salt).unwrap_or(0)))
+            .map_while(|more| matching(&hir, more + u32::try_from(salt).unwrap_or(0)))
             .find(fits);
     }
     let mut text = match schema.get("format").and_then(Value::as_str) {
@@ -266,24 +266,26 @@ fn of_format(format: &str) -> &'static str {
 }
 
 /// A text that an expression matches: repetitions as few as allowed and `more` times more, of alternatives the first.
-fn matching(hir: &Hir, more: u32) -> String {
-    match hir.kind() {
+/// `None` where it would be too long.
+fn matching(hir: &Hir, more: u32) -> Option<String> {
+    Some(match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => String::new(),
         HirKind::Literal(literal) => String::from_utf8_lossy(&literal.0).into_owned(),
         HirKind::Class(class) => character(class).into(),
-        HirKind::Capture(capture) => matching(&capture.sub, more),
-        HirKind::Concat(parts) => parts.iter().map(|part| matching(part, more)).collect(),
-        HirKind::Alternation(parts) => parts.first().map(|part| matching(part, more)).unwrap_or_default(),
+        HirKind::Capture(capture) => matching(&capture.sub, more)?,
+        HirKind::Concat(parts) => parts
+            .iter()
+            .map(|part| matching(part, more))
+            .collect::<Option<String>>()?,
+        HirKind::Alternation(parts) => matching(parts.first()?, more)?,
         HirKind::Repetition(repetition) => {
-            let count = repetition
-                .min
-                .saturating_add(more)
-                .min(repetition.max.unwrap_or(u32::MAX));
-            let one = matching(&repetition.sub, more);
-            let most = MAX_LENGTH as usize / one.len().max(1);
-            one.repeat((count as usize).min(most))
+            let most = repetition.max.unwrap_or(u32::MAX);
+            let count = repetition.min.saturating_add(more).min(most) as usize;
+            let one = matching(&repetition.sub, more)?;
+            let fits = one.len().checked_mul(count)? <= MAX_LENGTH as usize;
+            fits.then(|| one.repeat(count))?
         }
-    }
+    })
 }
 
 /// A character of a class, a plain one if it has any.
