@@ -10,6 +10,7 @@ use super::{Request, job::Job};
 use crate::config::frameworks::{EvalFrameworks, Suite};
 use crate::config::policy::Evaluator;
 use crate::config::problem::{Problem, Problems, nearest};
+use crate::findings::config as findings;
 use crate::process::Cancellation;
 
 /// The framework of rows that name none.
@@ -38,18 +39,23 @@ pub fn suite(evaluator: &Evaluator, roots: &[PathBuf]) -> Result<Option<Suite>, 
     if framework == DEFAULT {
         return match suite.is_empty() {
             true => Ok(None),
-            false => Task::find(suite, roots).map(|_| None),
+            false => Task::find(suite, roots).map(|_| None).map_err(|mut problems| {
+                for problem in &mut problems.0 {
+                    *problem = problem.clone().id(&findings::UNKNOWN_SUITE);
+                }
+                problems
+            }),
         };
     }
     let (file, _) = EvalFrameworks::of(roots)?;
     let Some(found) = file.frameworks.get(framework) else {
         let names = std::iter::once(DEFAULT).chain(file.frameworks.keys().map(String::as_str));
-        let problem = Problem::file("", format!("nothing runs the evaluator `{framework}`"));
+        let problem = findings::UNKNOWN_EVALUATOR.file("", format!("nothing runs the evaluator `{framework}`"));
         return Err(problem.hint(nearest(framework, names)).into());
     };
     found.suites.get(suite).cloned().map(Some).ok_or_else(|| {
         let names = found.suites.keys().map(String::as_str);
-        let problem = Problem::file("", format!("the evaluator `{framework}` has no suite `{suite}`"));
+        let problem = findings::UNKNOWN_SUITE.file("", format!("the evaluator `{framework}` has no suite `{suite}`"));
         problem.hint(nearest(suite, names)).into()
     })
 }
