@@ -11,6 +11,7 @@ use super::decode::{Decoder, Fields};
 use super::problem::{Problem, Problems};
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config as findings;
 
 /// Where the file lies, from a repository's root.
 pub const FILE: &str = "configs/evals/frameworks.yaml";
@@ -519,9 +520,9 @@ pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String
         };
         let Some(value) = value(name) else {
             let known = PLACEHOLDERS.map(|name| format!("{{{name}}}")).join(" ");
-            return Err(
-                Problem::file("", format!("`{{{name}}}` is no placeholder here")).hint(format!("known are {known}"))
-            );
+            return Err(findings::EVAL_PLACEHOLDER
+                .file("", format!("`{{{name}}}` is no placeholder here"))
+                .hint(format!("known are {known}")));
         };
         out.push_str(&value);
         rest = &rest[name.len() + 2..];

@@ -5,6 +5,10 @@ super::findings! {
         "An evaluator that nothing here runs"
         "A job that is given one fails once its server has started: no GPU is asked for that."
         "Correct the name, or describe the evaluator in `configs/evals/frameworks.yaml`.";
+    EVAL_PLACEHOLDER = Error "config/unknown-placeholder"
+        "A placeholder that an eval framework does not know"
+        "The program would be given the braces as they stand."
+        "Use one of the known placeholders, which the message lists.";
     UNKNOWN_SUITE = Error "config/unknown-suite"
         "A suite or task that its evaluator does not have"
         "A job that is given one fails once its server has started: no GPU is asked for that."

@@ -437,7 +437,11 @@ fn what_is_refused_before_anything_runs_still_leaves_its_metadata() {
     let mut command = eval_at(NOBODY, at);
     let done = run(command.arg("--envelope").arg(&file), |_, _| {});
     assert_eq!(done.code(), Some(1));
-    assert!(done.stderr.contains("no eval framework is named `other-vendor`"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("no eval framework is named `other-vendor`"),
+        "{}",
+        done.stderr
+    );
     assert!(done.stderr.contains("`kimi-vendor`"), "{}", done.stderr);
     assert_eq!(meta(at)["eval_suite"], "kimi_tool_call_schema_full");
 

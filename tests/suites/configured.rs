@@ -198,7 +198,7 @@ fn check_and_plans_refuse_what_nothing_runs() {
         "full-sweep",
         "--emit",
         "plan",
-        "--override-eval-framework",
+        "--eval-framework",
         "kimi-vendorr",
     ];
     let (passed, said) = run(&emitted);
