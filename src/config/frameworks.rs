@@ -59,7 +59,7 @@ pub struct Framework {
     /// A script of ours, beside this file or built in, that drives it.
     pub client: Option<String>,
     /// Variables of its process. `{...}` are placeholders, as in arguments.
-    #[schemars(default)]
+    #[schemars(default, with = "IndexMap<String, Value>")]
     pub environment: IndexMap<String, String>,
     /// The most requests at a time that it is told of.
     #[schemars(range(min = 1))]
@@ -73,6 +73,15 @@ pub struct Framework {
     pub report: ReportMap,
     /// Its suites, by names that no other framework has.
     pub suites: IndexMap<String, Suite>,
+}
+
+/// A variable's value, as schemas describe it: a number stands for its digits.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "only its schema is used")]
+enum Value {
+    Text(String),
+    Number(f64),
 }
 
 /// A source at one commit, checked by its content.

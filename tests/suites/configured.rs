@@ -180,7 +180,7 @@ fn check_and_plans_refuse_what_nothing_runs() {
             String::from_utf8_lossy(&done.stderr).into_owned(),
         )
     };
-    assert_eq!(run(&["check"]).0, true, "{}", run(&["check"]).1);
+    assert!(run(&["check"]).0, "{}", run(&["check"]).1);
     let file = configs.join("evals/frameworks.yaml");
     let text = std::fs::read_to_string(&file).expect("text");
     std::fs::write(&file, text.replace("minimax_m3_full:", "minimax_m4_full:")).expect("written");
