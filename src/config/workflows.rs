@@ -1,6 +1,6 @@
 //! `configs/workflows.yaml`: what the workflows are rendered with.
 
-pub mod extra;
+pub(crate) mod extra;
 
 use std::sync::Arc;
 

@@ -1,17 +1,17 @@
 //! An eval: one framework, one server, one or several concurrencies, and what is staged of it.
 
-pub mod calibrate;
-pub mod client;
-pub mod context;
-pub mod endpoint;
-pub mod framework;
-pub mod job;
+pub(crate) mod calibrate;
+pub(crate) mod client;
+pub(crate) mod context;
+pub(crate) mod endpoint;
+pub(crate) mod framework;
+pub(crate) mod job;
 pub mod lm_eval;
-pub mod meta_env;
-pub mod model_config;
-pub mod progress;
-pub mod results;
-pub mod task;
+pub(crate) mod meta_env;
+pub(crate) mod model_config;
+pub(crate) mod progress;
+pub(crate) mod results;
+pub(crate) mod task;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};

@@ -2,18 +2,18 @@
 
 pub mod backend;
 pub mod backends;
-pub mod child;
-pub mod container;
-pub mod failure;
-pub mod hub;
-pub mod leftovers;
-pub mod local;
-pub mod outputs;
-pub mod preflight;
-pub mod runnable;
-pub mod script;
-pub mod served;
-pub mod serving;
+pub(crate) mod child;
+pub(crate) mod container;
+pub(crate) mod failure;
+pub(crate) mod hub;
+pub(crate) mod leftovers;
+pub(crate) mod local;
+pub(crate) mod outputs;
+pub(crate) mod preflight;
+pub(crate) mod runnable;
+pub(crate) mod script;
+pub(crate) mod served;
+pub(crate) mod serving;
 pub mod slurm;
 pub mod srt;
 
