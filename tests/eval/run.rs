@@ -524,7 +524,12 @@ fn what_a_server_serves_is_asked_only_where_nothing_names_it() {
         "{}",
         done.stderr
     );
-    let done = run_with(&[], "a, b");
+    let done = run_with(&[], "c");
+    assert!(done.stderr.contains("/v1/models lists a, b"), "{}", done.stderr);
+    let odd = Server::start(Mode::Broken, &["a, b"]);
+    let mut command = eval(&odd, folder.path());
+    command.args(["--task", "gsm8k_smoke"]).env("MODEL", "a, b");
+    let done = run(command.env("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", "1"), |_, _| {});
     assert!(
         done.stderr.contains("cannot be told of a model named `a, b`"),
         "{}",
