@@ -29,9 +29,18 @@ pub fn problems(level: Level, problems: &[Problem]) {
 
 /// Says problems that do not fail the command, and annotates them as warnings.
 pub fn warn(problems: &[Problem]) {
-    self::problems(Level::Warning, problems);
+    say(Level::Warning, "warning:", problems);
+}
+
+/// Says what is worth knowing and no problem, and annotates it as notices.
+pub fn notice(problems: &[Problem]) {
+    say(Level::Notice, "notice:", problems);
+}
+
+fn say(level: Level, word: &str, problems: &[Problem]) {
+    self::problems(level, problems);
     for problem in problems {
-        anstream::eprintln!("{}", problem.to_string().replacen("error:", "warning:", 1));
+        anstream::eprintln!("{}", problem.to_string().replacen("error:", word, 1));
     }
 }
 

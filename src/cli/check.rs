@@ -14,6 +14,7 @@ use crate::config::policy::{self, EvalPolicies};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
+use crate::config::workflows::Workflows;
 use crate::config::{clusters, master, runners::Runners};
 use crate::matrix::expand::Expansion;
 use crate::plural;
@@ -147,6 +148,9 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         return Ok(());
     };
     let runners = Runners::load(runners)?;
+    for settings in of(Kind::Workflows) {
+        Workflows::load_for(settings, &runners)?;
+    }
     Expansion::default().rows(master.values(), &runners).map(|_| ())
 }
 

@@ -42,7 +42,7 @@ pub struct Launch {
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
     workspace: PathBuf,
     /// Release what this runner's earlier launch left, also one that was killed, and nothing else
-    #[arg(long, conflicts_with_all = ["dry_run", "deadline_minutes"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "deadline_minutes", "idle_minutes"])]
     release: bool,
     /// Print the environment, the commands and the files, and do nothing
     #[arg(long)]
@@ -50,6 +50,10 @@ pub struct Launch {
     /// Minutes that the job may take [default: its timeout-minutes less 5, at least half]
     #[arg(long, value_name = "N", value_parser = minutes)]
     deadline_minutes: Option<Duration>,
+    /// Minutes after which a job is ended that prints nothing and whose files stay as they are [default: the cluster's
+    /// idle-minutes, else no limit]
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    idle_minutes: Option<Duration>,
     /// Seconds that the checks of the node may take
     #[arg(long, value_name = "N", default_value_t = preflight::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     preflight_seconds: u64,
@@ -126,6 +130,8 @@ impl Launch {
         let tasks = launch::task_names(envelope, task.as_deref());
         let backend =
             backends::of(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
+        let idle = runners.cluster(&place.runner_name).and_then(|(_, cluster)| cluster.idle_minutes);
+        let idle = idle.map(|minutes| Duration::from_secs(minutes * 60));
         let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
         let prepared = Prepared {
             envelope,
@@ -140,11 +146,13 @@ impl Launch {
         let limits = Limits {
             deadline: self.deadline_minutes.unwrap_or_else(|| launch::deadline(envelope)),
             preflight: Duration::from_secs(self.preflight_seconds),
+            idle: self.idle_minutes.or(idle),
         };
         leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
         announce(&environment)?;
-        launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
+        let notice = launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
+        annotate::notice(notice.as_slice());
         let result = environment.get("RESULT_FILENAME").unwrap_or_default();
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));

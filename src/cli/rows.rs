@@ -82,14 +82,17 @@ impl EmitArgs {
         json: bool,
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
+        let settings = workflow_settings(Path::new("."))?;
         let mut rest = buckets.clone();
+        for envelope in rest.values_mut().flatten() {
+            envelope.set_timeout(&settings.timeouts.gpu);
+        }
         let canary = if self.canary {
             bucket::take_canary(&mut rest)
         } else {
             None
         };
         let narrowed = set_flags(&[flags, &[(self.agentx_fast, "--agentx-fast")]].concat());
-        let settings = workflow_settings(Path::new("."))?;
         let shards = shard::cut(&rest, &settings.max_parallel).map_err(Problems::from)?;
         let index = plan_files::write(dir, &shards, canary, narrowed)?;
         if let Some(changelog) = changelog {

@@ -5,12 +5,16 @@
 
 pub mod command;
 mod decode;
+mod srt_schema;
+pub mod uses;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 
 pub use command::Command;
 pub(super) use decode::clusters;
+pub use srt_schema::Schema;
+pub use uses::Uses;
 
 /// A runner's fleet: its name up to the first `_`.
 #[must_use]
@@ -36,6 +40,9 @@ pub struct Cluster {
     /// Runners that belong to it whatever their fleet's cluster is.
     #[schemars(default, length(min = 1), inner(length(min = 1)))]
     pub runners: Vec<String>,
+    /// Minutes after which a job is ended that prints nothing and whose files stay as they are; no limit unless given.
+    #[schemars(default, range(min = 1, max = 7200))]
+    pub idle_minutes: Option<u64>,
     /// What starts the jobs.
     #[schemars(flatten)]
     pub backend: Backend,
@@ -95,6 +102,9 @@ impl Backend {
 pub struct Script {
     /// The script, from the repository's root; `runners/launch_<fleet>.sh` unless given.
     pub path: Option<String>,
+    /// What it starts that may outlive it.
+    #[schemars(flatten)]
+    pub uses: Uses,
 }
 
 /// A server on the runner's host.
@@ -165,6 +175,9 @@ pub struct Srt {
     pub recipes_dir: Option<String>,
     /// The checkout that the cluster's nodes see, an absolute path; the job's own unless given.
     pub workspace: Option<String>,
+    /// The schema of the recipes that its `srtctl` reads; 2 unless given. Releases up to v1.0.68 read 1.
+    #[schemars(default)]
+    pub schema: Schema,
 }
 
 /// What runs containers.

@@ -12,9 +12,10 @@ use super::wire::RowJson;
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
 use crate::config::problem::Problem;
+use crate::config::workflows::gpu::{DEFAULT_MINUTES, GpuJob, GpuTimeouts};
 
-/// Minutes that a job may take, unless its workflow says otherwise; GitHub's own default.
-pub const TIMEOUT_MINUTES: u64 = 360;
+/// Minutes that a job may take, unless the settings say otherwise.
+pub const TIMEOUT_MINUTES: u64 = DEFAULT_MINUTES;
 
 /// One job of a matrix: everything that its steps need.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -83,6 +84,18 @@ impl Envelope {
         self.overrides.run_eval = run_eval.or(self.overrides.run_eval);
         self.overrides.eval_only = eval_only.or(self.overrides.eval_only);
         Ok(())
+    }
+}
+
+impl Envelope {
+    /// Takes the time that the settings give such a job.
+    pub fn set_timeout(&mut self, timeouts: &GpuTimeouts) {
+        self.timeout_minutes = timeouts.minutes(GpuJob {
+            label: &self.runs_on,
+            nodes: self.row.node_kind(),
+            scenario: self.row.scenario_type(),
+            eval: self.row.runs_eval(),
+        });
     }
 }
 

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::config::labels::Labels;
+use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
 use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
 use crate::matrix::bucket::Bucket;
@@ -43,6 +44,10 @@ pub struct Model {
     pub artifact_kinds: Vec<Kind>,
     /// The secrets of the launch step.
     pub launch_secrets: Vec<String>,
+    /// The secrets that the workflows of a job on a GPU are given: those of the launch step, and the checkout's token.
+    pub job_secrets: Vec<String>,
+    /// How a job on a GPU checks out the repository.
+    pub checkout_settings: Checkout,
     /// Where a finished sweep is announced.
     pub ingest: Option<Ingest>,
     /// A repository's own steps; both places are always there.
@@ -279,6 +284,8 @@ impl Model {
             e2e_inputs: E2E_INPUTS,
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.clone(),
+            job_secrets: job_secrets(settings),
+            checkout_settings: settings.checkout.clone(),
             ingest: settings.ingest.clone(),
             extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),
@@ -292,6 +299,13 @@ impl Model {
             },
         }
     }
+}
+
+fn job_secrets(settings: &Workflows) -> Vec<String> {
+    let mut secrets = settings.launch_secrets.clone();
+    let token = settings.checkout.token_secret.iter();
+    secrets.extend(token.filter(|name| !settings.launch_secrets.contains(name)).cloned());
+    secrets
 }
 
 /// The permissions of several jobs together: of each scope the furthest access.

@@ -9,3 +9,4 @@ mod preflight;
 mod secrets;
 mod signals;
 pub mod support;
+mod uses;

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sweepctl::config::clusters::Srt;
+use sweepctl::config::clusters::{Schema, Srt};
 use sweepctl::config::runners::Runners;
 use sweepctl::config::source::Source;
 use sweepctl::matrix::envelope::Envelope;
@@ -52,6 +52,7 @@ fn recipe(row: &Value) -> Result<Value, String> {
         settings: Srt {
             recipes_dir: None,
             workspace: None,
+            schema: Schema::Two,
         },
         gpus_per_node: gpus_per_node(&runners, &envelope.row.topology.runner, runner),
         mask: sweepctl::secrets::Mask::default(),

@@ -5,13 +5,15 @@ use std::path::{Component, Path};
 
 use indexmap::IndexMap;
 
-use super::{Backend, Cluster, Command, Container, Gpus, Local, Mount, Runtime, Script, Slurm, Srt, fleet};
+use super::{Backend, Cluster, Command, Container, Gpus, Local, Mount, Runtime, Schema, Script, Slurm, Srt, Uses, fleet};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::problem::{Span, nearest};
 use crate::config::tree::Node;
 
 /// A day.
 const MAX_SECONDS: u64 = 86_400;
+/// Five days: no job takes longer.
+const MAX_MINUTES: u64 = 7200;
 /// Options of sbatch that a cluster's own fields or the launch give.
 const OWN_OPTIONS: [&str; 24] = [
     "--account",
@@ -69,6 +71,7 @@ pub(in crate::config) fn clusters(
         let own_runners = own_runners.unwrap_or_default();
         claim(d, name, "fleet", &own_fleets, known_fleets.as_deref(), &mut fleets);
         claim(d, name, "runner", &own_runners, known.as_deref(), &mut runners);
+        let idle_minutes = f.optional(d, "idle-minutes", |d, n, name| d.integer_up_to(n, name, MAX_MINUTES));
         let backend = backend(d, &mut f);
         // Without a backend nobody knows which fields there are.
         if backend.is_some() || f.has("backend") {
@@ -79,6 +82,7 @@ pub(in crate::config) fn clusters(
             let cluster = Cluster {
                 fleets: texts(own_fleets),
                 runners: texts(own_runners),
+                idle_minutes,
                 backend,
             };
             clusters.insert(name.to_owned(), cluster);
@@ -127,6 +131,7 @@ fn backend(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Backend> {
     match backend {
         "script" => Some(Backend::Script(Script {
             path: f.optional(d, "path", inside),
+            uses: Uses::decode(d, f),
         })),
         "local" => local(d, f).map(Backend::Local),
         "slurm" => slurm(d, f).map(Backend::Slurm),
@@ -134,6 +139,7 @@ fn backend(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Backend> {
         _ => Some(Backend::Srt(Srt {
             recipes_dir: f.optional(d, "recipes-dir", inside),
             workspace: f.optional(d, "workspace", absolute),
+            schema: f.optional(d, "schema", Schema::decode).unwrap_or_default(),
         })),
     }
 }

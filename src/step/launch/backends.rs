@@ -29,7 +29,7 @@ pub fn of(runners: &Runners, label: &str, runner: &str, task: Option<String>) ->
         return Err(Problem::file("", message).hint(hint));
     };
     Ok(match &cluster.backend {
-        clusters::Backend::Script(settings) => Box::new(Script::new(settings.path.as_deref(), runner)?),
+        clusters::Backend::Script(settings) => Box::new(Script::with(settings, runner)?),
         clusters::Backend::Local(settings) => Box::new(Local::new(settings, task)),
         clusters::Backend::Container(settings) => Box::new(Container::new(settings, runner)?),
         clusters::Backend::Slurm(settings) => Box::new(SlurmBackend {
