@@ -311,10 +311,14 @@ permissions:
 timeouts:
   default: 1
   jobs: { j: 1 }
+  gpu:
+    default: 7200
+    rules: [{ labels: [l], nodes: multi, scenario: agentic-coding, eval: true, minutes: 1 }]
 max-parallel:
   default: 1
   labels: { l: 1 }
 launch-secrets: [S]
+checkout: { submodules: recursive, token-secret: T, whole-history: true }
 ingest: { repository: a/b, event-type: e, secret: S }
 extra-steps:
   before-launch:

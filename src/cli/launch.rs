@@ -130,7 +130,9 @@ impl Launch {
         let tasks = launch::task_names(envelope, task.as_deref());
         let backend =
             backends::of(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
-        let idle = runners.cluster(&place.runner_name).and_then(|(_, cluster)| cluster.idle_minutes);
+        let idle = runners
+            .cluster(&place.runner_name)
+            .and_then(|(_, cluster)| cluster.idle_minutes);
         let idle = idle.map(|minutes| Duration::from_secs(minutes * 60));
         let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
         let prepared = Prepared {

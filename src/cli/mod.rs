@@ -12,6 +12,7 @@ pub mod compare;
 pub mod decide;
 pub mod dispatch;
 pub mod dispatch_plan;
+pub mod docs;
 pub mod envelope;
 pub mod envelope_file;
 pub mod eval;
@@ -118,6 +119,8 @@ enum Command {
     Init(init::Init),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
+    /// Print a page of the documentation, or list the pages
+    Docs(docs::Docs),
     /// Print the JSON Schema of a kind of file
     Schema(schema::Schema),
     /// Print the completion script of a shell
@@ -180,6 +183,7 @@ pub fn main() -> ExitCode {
         Command::Workflow(workflow) => workflow.run(),
         Command::Init(init) => init.run(),
         Command::Check(check) => check.run(),
+        Command::Docs(docs) => docs.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),

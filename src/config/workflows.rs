@@ -248,7 +248,9 @@ impl Workflows {
         let workflows = f.required(d, "workflows", |d, n, name| {
             d.list(n, name, 1, |d, item| stem(d, item, name))
         });
-        let unmanaged = f.optional(d, "unmanaged", |d, n, name| d.strings(n, name, 0));
+        let unmanaged = f.optional(d, "unmanaged", |d, n, name| {
+            d.list(n, name, 0, |d, item| unmanaged(d, item, name, workflows.as_deref()))
+        });
         let default_branch = f.required(d, "default-branch", Decoder::string);
         let hosted_runner = f.required(d, "hosted-runner", Decoder::string);
         let sweepctl = f.required(d, "sweepctl", binary);
@@ -283,6 +285,17 @@ impl Workflows {
             extra_jobs: extra_jobs.unwrap_or_default(),
         })
     }
+}
+
+/// A file that is not rendered: one that is both would never be checked.
+fn unmanaged(d: &mut Decoder, node: &Node<'_>, name: &str, rendered: Option<&[String]>) -> Option<String> {
+    let file = d.string(node, name)?;
+    let stem = file.strip_suffix(".yml").unwrap_or_default();
+    if rendered.is_some_and(|rendered| rendered.iter().any(|known| known == stem)) {
+        let message = format!("`{file}` stands in `workflows` too, and is rendered");
+        d.report(node.span, message, "take it out of one of the two");
+    }
+    Some(file)
 }
 
 /// A name that cannot leave its folder.

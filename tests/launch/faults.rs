@@ -139,7 +139,11 @@ fn a_job_that_hangs_is_ended_and_one_that_writes_is_not() {
     let done = run(&mut host.launch(&throughput(), &["--idle-minutes", "0.025"]));
     assert_eq!(done.code, Some(73), "{}", done.stderr);
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
-    assert!(done.stderr.contains("printed nothing and none of its files"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("printed nothing and none of its files"),
+        "{}",
+        done.stderr
+    );
     assert_gone(&wait_for_lines(&host.file("pids"), 1));
     // Neither output nor a log for longer than the limit, but each alone in turn.
     host.script(

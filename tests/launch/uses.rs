@@ -51,11 +51,18 @@ fn a_release_ends_what_bears_exactly_the_runners_names() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let lines = |name: &str| -> Vec<String> {
         let text = host.read(name);
-        text.lines().map(|line| line.split(['|', ' ']).next().unwrap_or_default().to_owned()).collect()
+        text.lines()
+            .map(|line| line.split(['|', ' ']).next().unwrap_or_default().to_owned())
+            .collect()
     };
     assert_eq!(lines("queue"), ["8", "9", "10"]);
     assert_eq!(lines("containers"), ["aaa2", "aaa4", "aaa5", "aaa7", "aaa8"]);
-    for what in ["Slurm job 7", "bmk-server-h200-x_0", "container_vllm_ci_m_9", "router_vllm_ci_m_7"] {
+    for what in [
+        "Slurm job 7",
+        "bmk-server-h200-x_0",
+        "container_vllm_ci_m_9",
+        "router_vllm_ci_m_7",
+    ] {
         assert!(done.stdout.contains(what), "{what}: {}", done.stdout);
     }
     let again = host.release(&[]);

@@ -16,7 +16,7 @@ use super::launcher::envelope;
 use crate::support;
 
 /// The keys of a recipe of schema 2 that the project uses.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "benchmark",
     "dynamo",
     "engine",
@@ -24,6 +24,7 @@ const KEYS: [&str; 12] = [
     "health_check",
     "model",
     "name",
+    "post_eval",
     "resources",
     "roles",
     "sbatch_directives",

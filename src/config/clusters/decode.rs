@@ -5,7 +5,9 @@ use std::path::{Component, Path};
 
 use indexmap::IndexMap;
 
-use super::{Backend, Cluster, Command, Container, Gpus, Local, Mount, Runtime, Schema, Script, Slurm, Srt, Uses, fleet};
+use super::{
+    Backend, Cluster, Command, Container, Gpus, Local, Mount, Runtime, Schema, Script, Slurm, Srt, Uses, fleet,
+};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::problem::{Span, nearest};
 use crate::config::tree::Node;

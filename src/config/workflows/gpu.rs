@@ -95,10 +95,7 @@ impl GpuRule {
         }
         let labels = self.labels.is_empty()
             || (!other.labels.is_empty() && other.labels.iter().all(|label| self.labels.contains(label)));
-        labels
-            && wider(self.nodes, other.nodes)
-            && wider(self.scenario, other.scenario)
-            && wider(self.eval, other.eval)
+        labels && wider(self.nodes, other.nodes) && wider(self.scenario, other.scenario) && wider(self.eval, other.eval)
     }
 }
 

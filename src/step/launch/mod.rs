@@ -146,7 +146,10 @@ fn out_of_time(limited: &Cancellation, limits: Limits) -> Option<Problem> {
     }
     if limited.is_late() {
         let deadline = minutes(limits.deadline);
-        let problem = Problem::file("", format!("the job was ended at its deadline of {deadline:.1} minutes"));
+        let problem = Problem::file(
+            "",
+            format!("the job was ended at its deadline of {deadline:.1} minutes"),
+        );
         return Some(problem.hint("give it more with --deadline-minutes, or see in the logs where it hangs"));
     }
     None

@@ -52,7 +52,10 @@ pub fn release(uses: &Uses, runner: &str, within: Duration) -> Result<Vec<String
 
 /// Removes the containers of names, and those that are called after a Slurm job.
 fn containers(runtime: &str, names: &[String], ids: &[String]) -> Result<Vec<String>, Problem> {
-    let list = container::ask(runtime, &["ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}"])?;
+    let list = container::ask(
+        runtime,
+        &["ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}}"],
+    )?;
     let own: Vec<(&str, &str)> = list
         .iter()
         .filter_map(|line| line.trim().split_once(' '))

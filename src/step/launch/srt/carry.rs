@@ -141,7 +141,8 @@ fn context(recipe: &mut Yaml, request: &Request<'_>, context: &str) -> Result<()
         "vllm" => &["max-model-len"],
         "trtllm" => &["max_seq_len", "max_num_tokens"],
         other => {
-            let message = format!("the eval needs a context of {context} tokens, and the flag of `{other}` is not known");
+            let message =
+                format!("the eval needs a context of {context} tokens, and the flag of `{other}` is not known");
             return Err(Problem::file("", message).hint("name an engine in the recipe: sglang, vllm or trtllm"));
         }
     };

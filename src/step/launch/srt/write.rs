@@ -80,7 +80,11 @@ pub fn recipe(row: &Row, gpus_per_node: Option<u64>, schema: Schema) -> Result<Y
                 ("resources", schema1::resources(row, gpu_type(topology), gpus)),
                 (
                     "backend",
-                    schema1::backend(engine.name(), engine_options(engine, topology, schema), workers.collect()),
+                    schema1::backend(
+                        engine.name(),
+                        engine_options(engine, topology, schema),
+                        workers.collect(),
+                    ),
                 ),
             ])
         }
