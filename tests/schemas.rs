@@ -185,7 +185,7 @@ c:
 hardware:
   l: { available-cpu-dram-mib: 1, gpus-per-node: 1 }
 clusters:
-  a: { backend: script, path: runners/a.sh }
+  a: { backend: script, path: runners/a.sh, idle-minutes: 1, uses: [slurm, docker, podman], job-names: ['{runner-name}'], container-names: [b] }
   b:
     fleets: [b]
     backend: local
@@ -210,7 +210,7 @@ clusters:
     shm-size: 1g
     network: host
     path: runners/d.sh
-  e: { backend: srt, recipes-dir: r, workspace: /w }
+  e: { backend: srt, recipes-dir: r, workspace: /w, schema: 1 }
 ",
     ),
     (

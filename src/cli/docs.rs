@@ -72,7 +72,10 @@ impl Page {
 /// The page of a command.
 #[must_use]
 pub fn of_command(command: &str) -> Option<&'static str> {
-    OF_COMMANDS.iter().find(|(name, _)| *name == command).map(|(_, page)| *page)
+    OF_COMMANDS
+        .iter()
+        .find(|(name, _)| *name == command)
+        .map(|(_, page)| *page)
 }
 
 /// `sweepctl docs`
@@ -121,7 +124,9 @@ impl Docs {
         if output::wants_json(self.json) {
             return output::json(&lines.collect::<Vec<_>>());
         }
-        let rows: Vec<Vec<String>> = lines.map(|line| vec![line.page.to_owned(), line.title.to_owned()]).collect();
+        let rows: Vec<Vec<String>> = lines
+            .map(|line| vec![line.page.to_owned(), line.title.to_owned()])
+            .collect();
         output::text(&output::table(&["page", "about"], &rows))
     }
 }

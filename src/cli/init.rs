@@ -120,7 +120,8 @@ impl Init {
             let lines = crate::plural::count(text.lines().count(), "line");
             let message = format!("`{path}` ({lines}) is there, and would be replaced by a rendered one");
             problems.push(
-                Problem::file(path, message).hint("keep it under another name, or replace it with --replace; git has it"),
+                Problem::file(path, message)
+                    .hint("keep it under another name, or replace it with --replace; git has it"),
             );
         }
         // Without settings of its own the starter's name them.

@@ -159,7 +159,10 @@ pub(super) fn in_folder(folder: &Path) -> Vec<PathBuf> {
 /// Whether a file is a composite action of the repository's own, and not the one that is rendered.
 fn is_own_action(file: &Path) -> bool {
     let folder = file.parent().unwrap_or(Path::new(""));
-    folder.parent().is_some_and(|parent| parent.ends_with(".github/actions")) && !folder.ends_with(ACTION)
+    folder
+        .parent()
+        .is_some_and(|parent| parent.ends_with(".github/actions"))
+        && !folder.ends_with(ACTION)
 }
 
 /// The workflows below a root that are not this tool's, as the settings say.

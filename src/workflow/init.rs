@@ -91,9 +91,10 @@ fn sweep(example: Option<&Example>) -> (String, String, String) {
         Some(example) => (
             example.master(),
             example.runners(),
-            changelog
-                .replace("smoke-local-mock", &example.key())
-                .replace("First sweep: a smoke test that needs no GPU.", "First sweep: one model on one GPU."),
+            changelog.replace("smoke-local-mock", &example.key()).replace(
+                "First sweep: a smoke test that needs no GPU.",
+                "First sweep: one model on one GPU.",
+            ),
         ),
     }
 }
@@ -127,11 +128,7 @@ fn unmanaged(root: &Path) -> String {
 ///
 /// # Errors
 /// Files that cannot be written, and folders that a link leads out of the root.
-pub fn write(
-    root: &Path,
-    files: &[(String, String)],
-    replace: &[String],
-) -> Result<Vec<(String, Outcome)>, Problems> {
+pub fn write(root: &Path, files: &[(String, String)], replace: &[String]) -> Result<Vec<(String, Outcome)>, Problems> {
     let mut all = Vec::new();
     let mut problems = Problems::default();
     for (path, text) in files {
@@ -167,10 +164,7 @@ fn one(root: &Path, path: &str, text: &str, replace: bool) -> Result<Outcome, Pr
     };
     // Creating fails on anything that is there, a link too: nothing else is overwritten.
     match OpenOptions::new().write(true).create_new(true).open(&target) {
-        Ok(mut file) => file
-            .write_all(text.as_bytes())
-            .map(|()| written)
-            .map_err(failed),
+        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| written).map_err(failed),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Outcome::Kept),
         Err(error) => Err(failed(error)),
     }

@@ -4,6 +4,7 @@ mod commands;
 mod findings;
 mod linters;
 mod rendering;
+mod settings;
 mod starter;
 
 use std::path::{Path, PathBuf};

@@ -172,7 +172,11 @@ fn workflows_of_the_same_names_are_replaced_only_when_asked() {
     let before = listing(root);
     let refused = run(root, ["init"]);
     assert_eq!(refused.status.code(), Some(1));
-    for part in ["run-sweep.yml` (5 lines) is there", "collect-evals.yml` (5 lines)", "--replace"] {
+    for part in [
+        "run-sweep.yml` (5 lines) is there",
+        "collect-evals.yml` (5 lines)",
+        "--replace",
+    ] {
         assert!(stderr(&refused).contains(part), "{part}: {}", stderr(&refused));
     }
     assert!(!stderr(&refused).contains("lint.yml"), "{}", stderr(&refused));
@@ -199,7 +203,10 @@ fn workflows_of_the_same_names_are_replaced_only_when_asked() {
         replaced,
         [".github/workflows/run-sweep.yml", ".github/workflows/collect-evals.yml"]
     );
-    assert_eq!(std::fs::read_to_string(outside.path().join("theirs.yml")).expect("a file"), own);
+    assert_eq!(
+        std::fs::read_to_string(outside.path().join("theirs.yml")).expect("a file"),
+        own
+    );
     assert_eq!(
         std::fs::read_to_string(root.join(".github/workflows/lint.yml")).expect("a file"),
         own
@@ -211,7 +218,11 @@ fn workflows_of_the_same_names_are_replaced_only_when_asked() {
     // A file that settings of one's own do not name would fail `render --check`.
     write(root, ".github/workflows/new.yml", own);
     let refused = run(root, ["init"]);
-    assert!(stderr(&refused).contains("nothing renders `.github/workflows/new.yml`"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("nothing renders `.github/workflows/new.yml`"),
+        "{}",
+        stderr(&refused)
+    );
 }
 
 #[test]
@@ -228,22 +239,40 @@ fn what_is_not_this_tools_is_neither_checked_nor_counted() {
     );
     assert!(run(root, ["init"]).status.success());
     let checked = json(root, ["workflow", "check", "--json"]);
-    let files: Vec<&str> =
-        checked.as_array().expect("a list").iter().map(|line| line["file"].as_str().expect("a path")).collect();
-    assert!(files.contains(&".github/actions/setup-sweepctl/action.yml"), "{files:?}");
-    assert!(!files.contains(&action) && !files.contains(&".github/workflows/mine.yml"), "{files:?}");
+    let files: Vec<&str> = checked
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|line| line["file"].as_str().expect("a path"))
+        .collect();
+    assert!(
+        files.contains(&".github/actions/setup-sweepctl/action.yml"),
+        "{files:?}"
+    );
+    assert!(
+        !files.contains(&action) && !files.contains(&".github/workflows/mine.yml"),
+        "{files:?}"
+    );
     assert_eq!(run(root, ["workflow", "check", action]).status.code(), Some(1));
     // What is rendered cannot be set aside.
     let path = "configs/workflows.yaml";
     let text = std::fs::read_to_string(root.join(path)).expect("a file");
     write(root, path, text.replace("[\"mine.yml\"]", "[mine.yml, run-sweep.yml]"));
     let refused = run(root, ["check"]);
-    assert!(stderr(&refused).contains("`run-sweep.yml` stands in `workflows` too"), "{}", stderr(&refused));
+    assert!(
+        stderr(&refused).contains("`run-sweep.yml` stands in `workflows` too"),
+        "{}",
+        stderr(&refused)
+    );
 }
 
 #[test]
 fn an_example_for_hardware_checks_renders_and_plans() {
-    for (hardware, runtime, engine) in [("h100", "docker", "vllm"), ("mi355x", "podman", "atom"), ("gb200", "docker", "trt")] {
+    for (hardware, runtime, engine) in [
+        ("h100", "docker", "vllm"),
+        ("mi355x", "podman", "atom"),
+        ("gb200", "docker", "trt"),
+    ] {
         let folder = tempfile::tempdir().expect("a folder");
         let root = folder.path();
         git(root, &["init", "-q"]);
@@ -258,17 +287,31 @@ fn an_example_for_hardware_checks_renders_and_plans() {
         }
         let plan = json(root, ["plan", "--latest"]);
         let rows = plan["single_node"]["8k1k"].as_array().expect("rows");
-        assert!(rows.iter().all(|row| row["runner"] == hardware && row["framework"] == engine), "{plan}");
+        assert!(
+            rows.iter()
+                .all(|row| row["runner"] == hardware && row["framework"] == engine),
+            "{plan}"
+        );
         assert_eq!(rows.len(), 2);
     }
     let folder = tempfile::tempdir().expect("a folder");
     for (flags, part) in [
-        (&["--hardware", "h1000", "--runtime", "docker", "--engine", "vllm"][..], "h100"),
-        (&["--hardware", "h100", "--runtime", "docker", "--engine", "atom"], "vllm, sglang, trt"),
+        (
+            &["--hardware", "h1000", "--runtime", "docker", "--engine", "vllm"][..],
+            "h100",
+        ),
+        (
+            &["--hardware", "h100", "--runtime", "docker", "--engine", "atom"],
+            "vllm, sglang, trt",
+        ),
         (&["--hardware", "h100"], "--runtime"),
     ] {
         let output = run(folder.path(), [&["init"], flags].concat());
-        assert!(!output.status.success() && stderr(&output).contains(part), "{part}: {}", stderr(&output));
+        assert!(
+            !output.status.success() && stderr(&output).contains(part),
+            "{part}: {}",
+            stderr(&output)
+        );
     }
     assert_eq!(listing(folder.path()), Vec::<String>::new());
 }
