@@ -6,6 +6,7 @@ pub mod changelog;
 pub mod cli;
 pub mod config;
 pub mod files;
+pub mod findings;
 pub mod github;
 pub mod ledger;
 pub mod matrix;

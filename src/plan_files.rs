@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
 
+use crate::config::asked::{Asked, only_given};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::files;
 use crate::matrix::bucket::Bucket;
@@ -36,9 +37,9 @@ pub struct Index {
     /// The job that runs before all others; it is in no bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Envelope>,
-    /// The flags that leave out a part of what a full sweep measures; such a sweep stands in for none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub narrowed: Vec<String>,
+    /// What was asked of the sweep.
+    #[serde(default, skip_serializing_if = "Asked::is_empty", serialize_with = "only_given")]
+    pub asked: Asked,
     /// Buckets by name; only those with jobs.
     pub buckets: IndexMap<String, BucketIndex>,
 }
@@ -71,17 +72,12 @@ impl Index {
     }
 }
 
-/// Writes a plan's folder; `narrowed` are the flags that leave out a part of it. The folder must be missing or empty, so
-/// that no shard of another plan stays in it.
+/// Writes a plan's folder; `asked` is what it was planned with. The folder must be missing or empty, so that no shard of
+/// another plan stays in it.
 ///
 /// # Errors
 /// A folder that holds something, files that cannot be written, and a plan over GitHub's limits.
-pub fn write(
-    dir: &Path,
-    shards: &[Shard<'_>],
-    canary: Option<Envelope>,
-    narrowed: Vec<String>,
-) -> Result<Index, Problems> {
+pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>, asked: &Asked) -> Result<Index, Problems> {
     let place = dir.display().to_string();
     std::fs::create_dir_all(dir).map_err(|error| unwritten(dir, &error))?;
     if std::fs::read_dir(dir)
@@ -96,7 +92,7 @@ pub fn write(
         jobs: canary.iter().len(),
         throughput_jobs: canary.iter().len(),
         canary,
-        narrowed,
+        asked: asked.clone(),
         ..Index::default()
     };
     let mut bytes = utf16_bytes(&canary_text(&index));
@@ -188,7 +184,7 @@ fn bundles(index: &Index, evals: bool) -> Vec<String> {
 }
 
 /// The outputs that a workflow decides with: a list of shard numbers and a count for each bucket, the canary's envelope
-/// and count, the totals, and the names of the shards' artifacts. GitHub drops an output that holds a masked value; the counts tell.
+/// and count, the totals, the names of the shards' artifacts, and whether the first failure cancels the rest. GitHub drops an output that holds a masked value; the counts tell.
 /// Names use `_`, as expressions like them.
 #[must_use]
 pub fn outputs(index: &Index) -> Vec<(String, String)> {
@@ -198,6 +194,7 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
         ("eval_jobs".to_owned(), index.eval_jobs.to_string()),
         ("canary".to_owned(), canary_text(index)),
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
+        ("fail_fast".to_owned(), index.asked.fail_fast.to_string()),
     ];
     for (name, evals) in [("throughput_bundles", false), ("eval_bundles", true)] {
         outputs.push((name.to_owned(), serde_json::json!(bundles(index, evals)).to_string()));
@@ -211,12 +208,47 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
     outputs
 }
 
-/// Reads a plan's index.
+/// The folder of the plan that a path names: a folder, or the index in it.
 ///
 /// # Errors
-/// A folder that is no plan.
-pub fn index(dir: &Path) -> Result<Index, Problem> {
-    read_json(&dir.join(INDEX), "an index of a plan")
+/// A path that is not there, and a list of envelopes, which has no shards.
+pub fn folder(path: &Path) -> Result<&Path, Problem> {
+    in_folder(path).ok_or_else(|| {
+        let place = path.display().to_string();
+        let message = match path.exists() {
+            true => format!("`{place}` is no folder of a plan, nor its index"),
+            false => format!("`{place}` is not found"),
+        };
+        Problem::file(&place, message).hint("name the folder that `sweepctl plan --emit DIR` wrote")
+    })
+}
+
+fn in_folder(path: &Path) -> Option<&Path> {
+    match path.file_name() {
+        Some(name) if name == INDEX && !path.is_dir() => path.parent(),
+        _ => path.is_dir().then_some(path),
+    }
+}
+
+/// Reads a plan's index: of its folder, or counted from a list of envelopes, which knows no shards.
+///
+/// # Errors
+/// A path that names no plan.
+pub fn index(path: &Path) -> Result<Index, Problem> {
+    if let Some(dir) = in_folder(path) {
+        return read_json(&dir.join(INDEX), "an index of a plan");
+    }
+    let mut index = Index::default();
+    for envelope in envelopes(path)? {
+        let bucket = Bucket::of(&envelope.row);
+        index.buckets.entry(bucket.name().to_owned()).or_default().jobs += 1;
+        index.jobs += 1;
+        match bucket.is_eval() {
+            true => index.eval_jobs += 1,
+            false => index.throughput_jobs += 1,
+        }
+    }
+    Ok(index)
 }
 
 /// Reads one shard: its jobs, and how many of them run at a time.
@@ -248,8 +280,9 @@ pub const CANARY: &str = "canary";
 /// Reads one shard of a bucket by name, or the canary's: its jobs, and how many of them run at a time.
 ///
 /// # Errors
-/// As [`shard`], a bucket that is none, and a plan without a canary.
-pub fn shard_or_canary(dir: &Path, bucket: &str, number: usize) -> Result<(Vec<Envelope>, u64), Problem> {
+/// As [`shard`], a path that names no folder of a plan, a bucket that is none, and a plan without a canary.
+pub fn shard_or_canary(path: &Path, bucket: &str, number: usize) -> Result<(Vec<Envelope>, u64), Problem> {
+    let dir = folder(path)?;
     let place = dir.display().to_string();
     if bucket != CANARY {
         let known = || Bucket::ALL.iter().map(|bucket| bucket.name());
@@ -303,11 +336,7 @@ pub fn envelopes(path: &Path) -> Result<Vec<Envelope>, Problem> {
 }
 
 fn unproved(path: &Path) -> Result<Vec<Envelope>, Problem> {
-    let dir = if path.is_dir() {
-        path
-    } else if path.file_name().is_some_and(|name| name == INDEX) {
-        path.parent().unwrap_or(Path::new(""))
-    } else {
+    let Some(dir) = in_folder(path) else {
         return read_json(path, "a list of envelopes");
     };
     let index = index(dir)?;

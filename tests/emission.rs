@@ -274,11 +274,11 @@ fn overrides_are_applied_and_recorded_and_leave_the_fingerprint() {
     let changed = emit(
         "changed",
         &[
-            "--override-duration",
+            "--duration",
             "600",
-            "--override-eval-framework",
+            "--eval-framework",
             "lm-eval",
-            "--override-eval-limit",
+            "--eval-limit",
             "20",
             "--agentx-fast",
         ],
@@ -511,7 +511,11 @@ fn a_plans_folder_is_new_and_a_shard_exists() {
         ),
         (
             &["--plan", "elsewhere", "--bucket", "evals", "--index", "0"],
-            "`elsewhere/index.json` cannot be read",
+            "`elsewhere` is not found",
+        ),
+        (
+            &["--plan", "plan/evals/0.json", "--bucket", "evals", "--index", "0"],
+            "`plan/evals/0.json` is no folder of a plan, nor its index",
         ),
     ] {
         let output = run(folder.path(), [&["shard"], args].concat());

@@ -52,7 +52,7 @@ fn said(output: &Output) -> String {
     );
     assert!(output.stdout.is_empty());
     assert!(
-        said.starts_with("error: "),
+        said.starts_with("error["),
         "{}",
         said.chars().take(2000).collect::<String>()
     );
@@ -415,7 +415,10 @@ fn shell_and_expression_text_stays_data() {
         .output()
         .expect("it runs");
     for line in stderr(&output).lines().filter(|line| line.starts_with("::")) {
-        assert!(line.starts_with("::error::no config matches the key `zz`"), "{line}");
+        assert!(
+            line.starts_with("::error title=plan/unknown-config::no config matches the key `zz`"),
+            "{line}"
+        );
     }
 }
 

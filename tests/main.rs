@@ -1,16 +1,19 @@
 //! The integration tests: one binary, a module a capability.
 
 mod act;
+mod asked;
 mod changelog_gate;
 mod cli;
 mod collect;
 mod compare;
 mod conditions;
+mod config_keys;
 mod corpus;
 mod decisions;
 mod docs;
 mod emission;
 mod eval;
+mod findings;
 mod fixture;
 mod fleet;
 mod github;
@@ -26,6 +29,7 @@ mod power;
 mod priority;
 mod process;
 mod properties;
+mod replay;
 mod repositories;
 mod schemas;
 mod screens;

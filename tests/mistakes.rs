@@ -168,12 +168,16 @@ fn on_actions_the_first_nine_are_annotations_and_the_rest_is_in_the_summary() {
     for (n, annotation) in annotations.iter().enumerate() {
         let line = 5 + 3 * n;
         let start = format!(
-            "::error file=perf-changelog.yaml,line={line},col=17::no config matches the key `no-such-config-{n}`"
+            "::error file=perf-changelog.yaml,line={line},col=17,title=plan/unknown-config::no config matches the key `no-such-config-{n}`"
         );
         assert!(annotation.starts_with(&start), "{annotation}");
     }
     let rest = std::fs::read_to_string(&summary).expect("a summary");
-    assert_eq!(rest.matches("error: no config matches").count(), 3, "{rest}");
+    assert_eq!(
+        rest.matches("error[plan/unknown-config]: no config matches").count(),
+        3,
+        "{rest}"
+    );
     for n in 9..12 {
         assert!(rest.contains(&format!("`no-such-config-{n}`")), "{rest}");
     }
@@ -189,7 +193,6 @@ fn on_actions_a_file_of_the_work_tree_is_named_as_it_is() {
         .output()
         .expect("it runs");
     let said = stderr(&output);
-    let wanted =
-        "::error file=configs/amd-master.yaml,line=4,col=3::config `alpha-mi-vllm-fp8` lacks `model-prefix`%0A";
+    let wanted = "::error file=configs/amd-master.yaml,line=4,col=3,title=config/missing-field::config `alpha-mi-vllm-fp8` lacks `model-prefix`%0A";
     assert!(said.lines().any(|line| line.starts_with(wanted)), "{said}");
 }

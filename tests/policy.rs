@@ -254,6 +254,10 @@ fn explain_says_why_of_each_row() {
         at("alpha_8k1k", 64),
         "true | true fixed-single-node: the highest concurrency of its group"
     );
+    assert!(
+        rows.iter().all(|row| row["config-key"] == "alpha-mi-vllm-fp8"),
+        "{rows:?}"
+    );
     let taken = rows.iter().find(|row| row["taken"] == true).expect("a row");
     let rule = &taken["rules"][0];
     assert_eq!(rule["concurrencies"], serde_json::json!([16, 32, 64]));

@@ -263,9 +263,9 @@ policies:
     (
         Kind::Labels,
         "primary:
-  a: { trim: true, canary: true, fail-fast: true }
+  a: { trim-conc: true, canary: true, fail-fast: true }
 modifiers:
-  b: { effect: evals-only, reusable: true }
+  b: { evals-only: true, reusable: true }
 skip-marker: s
 reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
 ",
@@ -341,7 +341,9 @@ extra-jobs:
 ];
 
 fn whole() -> Vec<(Kind, String)> {
-    let fields: Vec<String> = Field::CHOICES.iter().map(|(name, _)| format!("{name}: [a]")).collect();
+    let fields: Vec<String> = Field::of_groups()
+        .map(|field| format!("{}: [a]", field.name()))
+        .collect();
     WHOLE
         .iter()
         .map(|(kind, text)| (*kind, text.replace("FIELDS", &fields.join(", "))))

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::link::{Field, PullRequest, is_placeholder};
 use super::text::{Text, content, is_blank, is_comment};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::source::Source;
 use crate::config::tree::Node;
+use crate::findings::changelog;
 
 /// The entries that a change adds.
 #[derive(Debug, Clone, Copy)]
@@ -31,12 +32,12 @@ impl Added<'_, '_> {
         match first {
             Some(first) if !starts.contains(&first) => problems.push(
                 self.text
-                    .line_problem(first, "the added text begins with no entry of its own, it goes on with the last one")
+                    .line_finding(&changelog::CONTINUED, first, "the added text begins with no entry of its own, it goes on with the last one")
                     .hint("leave existing entries as they are; begin each new one with `- config-keys:` after one empty line"),
             ),
             Some(_) => {}
             None => {
-                problems.push(self.text.line_problem(from, "text is added, but no entry").hint("append an entry, or remove it"));
+                problems.push(self.text.line_finding(&changelog::NO_ENTRY, from, "text is added, but no entry").hint("append an entry, or remove it"));
             }
         }
         for start in starts.into_iter().filter(|start| *start >= from) {
@@ -73,9 +74,12 @@ impl Added<'_, '_> {
                 let spaced = own.filter(|line| content(self.text.lines[*line]).contains(&b' '));
                 problems.0.extend(spaced.map(|line| {
                     let length = content(self.text.lines[line]).len();
-                    let problem = self
-                        .text
-                        .problem(line, (0, length), "the line between two entries holds spaces");
+                    let problem = self.text.finding(
+                        &changelog::SEPARATION,
+                        line,
+                        (0, length),
+                        "the line between two entries holds spaces",
+                    );
                     problem.hint("remove the spaces: it is empty")
                 }));
                 return;
@@ -92,7 +96,7 @@ impl Added<'_, '_> {
             ),
             (found, _) => format!("remove {} of them: one empty line separates entries", found - 1),
         };
-        problems.push(self.text.line_problem(end, message).hint(hint));
+        problems.push(self.text.line_finding(&changelog::SEPARATION, end, message).hint(hint));
     }
 
     /// Every entry links to the pull request that adds it.
@@ -107,13 +111,17 @@ impl Added<'_, '_> {
         let problem = |field: Field<'_>| {
             let number = pull_request.number;
             if is_placeholder(field.text) {
-                return Problem::at(self.source, field.value, "the link of this entry is still open").hint(format!(
-                    "run `sweepctl changelog canonicalize --pr {number} --repo {}` and commit the file",
-                    pull_request.repository
-                ));
+                return changelog::OPEN_LINK
+                    .at(self.source, field.value, "the link of this entry is still open")
+                    .hint(format!(
+                        "run `sweepctl changelog canonicalize --pr {number} --repo {}` and commit the file",
+                        pull_request.repository
+                    ));
             }
             let message = format!("the link of this entry is not that of its own pull request, {number}");
-            Problem::at(self.source, field.value, message).hint(format!("write `pr-link: {own}`"))
+            changelog::WRONG_LINK
+                .at(self.source, field.value, message)
+                .hint(format!("write `pr-link: {own}`"))
         };
         Problems(wrong.map(problem).collect())
     }
@@ -128,14 +136,14 @@ pub fn ending(head: &Text<'_>, appended: Option<usize>) -> Problems {
     };
     if !head.is_terminated() {
         let end = head.lines[last].len();
-        let problem = head.problem(last, (end, end), "the last line has no line end");
+        let problem = head.finding(&changelog::LAST_LINE, last, (end, end), "the last line has no line end");
         return problem.hint("add it: `echo >> perf-changelog.yaml`").into();
     }
     let empty = head.lines.iter().rev().take_while(|line| is_blank(line)).count();
     let first = head.lines.len() - empty;
     match appended {
         Some(from) if empty > 0 && first > from => {
-            let problem = head.line_problem(first, "the file ends in empty lines");
+            let problem = head.line_finding(&changelog::LAST_LINE, first, "the file ends in empty lines");
             problem
                 .hint(format!("remove them: the file ends with line {first}"))
                 .into()

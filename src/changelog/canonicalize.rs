@@ -5,8 +5,9 @@ use std::ops::Range;
 use super::link::{FIELD, Field, PullRequest, is_placeholder};
 use super::text;
 use crate::config::changelog::Changelog;
-use crate::config::problem::{Problem, Problems, Span};
+use crate::config::problem::{Problems, Span};
 use crate::config::tree::Node;
+use crate::findings::changelog;
 
 /// An open link in a changelog's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,12 +44,13 @@ pub fn open_links(changelog: &Changelog<'_>, entries: &[&Node<'_>]) -> Result<Ve
                 placeholder: field.text.to_owned(),
             }),
             None => problems.push(
-                Problem::at(
-                    source,
-                    field.key,
-                    format!("this open `{FIELD}` cannot be replaced as it is written"),
-                )
-                .hint(format!("write it on one line: `{FIELD}: XXX`")),
+                changelog::OPEN_LINK
+                    .at(
+                        source,
+                        field.key,
+                        format!("this open `{FIELD}` cannot be replaced as it is written"),
+                    )
+                    .hint(format!("write it on one line: `{FIELD}: XXX`")),
             ),
         }
     }

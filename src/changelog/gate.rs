@@ -17,6 +17,7 @@ use super::text::{Text, content, forbidden, is_blank};
 use crate::config::changelog::{Changelog, Entry};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::source::Source;
+use crate::findings::changelog as findings;
 
 /// How long two texts are compared before the difference is told more coarsely.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -93,15 +94,21 @@ impl Comparison<'_> {
         let mut found = lines.filter_map(|(line, bytes)| Some((line, forbidden(bytes)?)));
         let mut problems = Problems::default();
         for (line, (start, end, name)) in found.by_ref().take(SHOWN) {
-            let problem = self.head.problem(line, (start, end), format!("{name} is added"));
+            let problem = self.head.finding(
+                &findings::FORBIDDEN_BYTES,
+                line,
+                (start, end),
+                format!("{name} is added"),
+            );
             problems.push(problem.hint("remove it: new text is UTF-8, indented by spaces, and its lines end in `\\n`"));
         }
         let more = found.count();
         if more > 0 {
-            problems.push(Problem::file(
-                self.head.name,
-                format!("{more} more lines hold such characters"),
-            ));
+            problems.push(
+                findings::FORBIDDEN_BYTES
+                    .file(self.head.name, format!("{more} more lines hold such characters"))
+                    .hint("remove them too"),
+            );
         }
         problems
     }
@@ -118,12 +125,13 @@ impl Comparison<'_> {
                     "{} before the end of the existing text",
                     count(new, "line is", "lines are", "added")
                 );
-                head.line_problem(shown(head, &hunk.new), message)
+                head.line_finding(&findings::INSERTED, shown(head, &hunk.new), message)
                     .hint("move them to the end of the file, after one empty line")
             }
             (_, 0) => {
                 let message = count(old, "existing line is", "existing lines are", "removed");
-                base.line_problem(shown(base, &hunk.old), message).hint(restore)
+                base.line_finding(&findings::REMOVED, shown(base, &hunk.old), message)
+                    .hint(restore)
             }
             _ => {
                 let (was, is) = (base.lines[hunk.old.start], head.lines[hunk.new.start]);
@@ -136,7 +144,7 @@ impl Comparison<'_> {
                     }
                     _ => restore,
                 };
-                head.problem(hunk.new.start, (same, content(is).len()), message)
+                head.finding(&findings::ALTERED, hunk.new.start, (same, content(is).len()), message)
                     .hint(hint)
             }
         };
@@ -158,7 +166,7 @@ impl Comparison<'_> {
             self.restore()
         );
         let end = (content(line).len(), line.len());
-        Some(self.head.problem(*first, end, message).hint(hint))
+        Some(self.head.finding(&findings::LINE_ENDS, *first, end, message).hint(hint))
     }
 
     fn restore(&self) -> String {
@@ -217,10 +225,11 @@ impl Comparison<'_> {
         let mut problems = Problems::default();
         for (was, is) in &changes.links {
             let link = new.get(is).filter(|_| old.contains_key(was)).map(|field| field.text);
-            let problem = |message: &str| self.head.line_problem(*is, message);
+            let problem = |message: &str| self.head.line_finding(&findings::ALTERED_LINK, *is, message);
             match link {
                 None => problems.push(
                     problem("an existing line is altered, which is no entry's `pr-link`")
+                        .id(&findings::ALTERED)
                         .hint("restore it: only the link of an entry may be set right"),
                 ),
                 Some(link) if PullRequest::from_link(link).is_none() => problems.push(

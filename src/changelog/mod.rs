@@ -4,6 +4,9 @@
 //! that were left open, [`resolve`] settles a merge conflict. All are bytes in, bytes or problems out; only
 //! [`work_tree`] touches the disk.
 
+// Every finding has an id of its own: see clippy.toml.
+#![warn(clippy::disallowed_methods)]
+
 pub mod additions;
 pub mod canonicalize;
 pub mod gate;

@@ -10,9 +10,10 @@ use super::canonicalize::{filled_in, open_links};
 use super::link::{Field, PullRequest, is_placeholder};
 use super::text::{Text, is_blank, is_comment};
 use crate::config::changelog::{Changelog, beyond};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::source::Source;
 use crate::config::tree::Node;
+use crate::findings::changelog;
 
 /// The three texts of a conflict.
 #[derive(Debug, Clone)]
@@ -95,7 +96,7 @@ fn lost(ancestor: &Changelog<'_>, main: &Changelog<'_>, other: &Changelog<'_>) -
     };
     let problem = |item: &Node<'_>| {
         let message = "the branch altered or removed this entry, which existed before it";
-        Problem::at(ancestor.source(), item.span, message).hint(format!(
+        changelog::ALTERED_ENTRY.at(ancestor.source(), item.span, message).hint(format!(
             "existing entries stay: restore it on the branch first, or resolve by hand (`git show {}` shows the branch's \
              file) and run `git add perf-changelog.yaml`",
             other.source().name

@@ -2,6 +2,7 @@
 
 use crate::config::problem::{Problem, Span};
 use crate::config::tree::Node;
+use crate::findings::Finding;
 
 /// The lines of a text with their ends. A line ends in `\n`, `\r\n` or a lone `\r`, as YAML counts them.
 #[must_use]
@@ -68,14 +69,20 @@ impl<'a> Text<'a> {
         self.bytes.is_empty() || self.bytes.ends_with(b"\n")
     }
 
-    /// A problem at the bytes `start..end` of a line, which is counted from 0.
+    /// A finding at the bytes `start..end` of a line, which is counted from 0.
     #[must_use]
-    pub fn problem(&self, index: usize, (start, end): (usize, usize), message: impl Into<String>) -> Problem {
+    pub fn finding(
+        &self,
+        finding: &'static Finding,
+        index: usize,
+        (start, end): (usize, usize),
+        message: impl Into<String>,
+    ) -> Problem {
         let line = self.lines.get(index).copied().unwrap_or_default();
         let characters = |part: &[u8]| String::from_utf8_lossy(part).chars().count();
         let start = start.min(line.len());
         let end = end.clamp(start, line.len());
-        let mut problem = Problem::file(self.name, message);
+        let mut problem = finding.file(self.name, message);
         problem.span = Some(Span {
             line: index + 1,
             column: characters(&line[..start]) + 1,
@@ -85,13 +92,13 @@ impl<'a> Text<'a> {
         problem
     }
 
-    /// A problem of a whole line, which is counted from 0.
+    /// A finding of a whole line, which is counted from 0.
     #[must_use]
-    pub fn line_problem(&self, index: usize, message: impl Into<String>) -> Problem {
+    pub fn line_finding(&self, finding: &'static Finding, index: usize, message: impl Into<String>) -> Problem {
         let line = self.lines.get(index).copied().unwrap_or_default();
         let text = content(line);
         let indent = text.len() - text.trim_ascii_start().len();
-        self.problem(index, (indent, text.trim_ascii_end().len()), message)
+        self.finding(finding, index, (indent, text.trim_ascii_end().len()), message)
     }
 
     /// The line, counted from 0, on which an entry's dash stands: the one of its first field, or one before it.

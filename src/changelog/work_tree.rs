@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::config::problem::Problem;
 use crate::config::source::Source;
+use crate::findings::files;
 use crate::repo::CHANGELOG;
 
 /// Reads the changelog of a work tree.
@@ -29,7 +30,8 @@ pub fn replace(root: &Path, text: &str) -> Result<(), Problem> {
         plain_file(&path)?;
     }
     write(root, &path, text).map_err(|error| {
-        Problem::file(CHANGELOG, format!("`{CHANGELOG}` cannot be written: {error}"))
+        files::UNREADABLE
+            .file(CHANGELOG, format!("`{CHANGELOG}` cannot be written: {error}"))
             .hint("nothing was changed; check the folder's permissions and the free space")
     })
 }
@@ -50,7 +52,8 @@ fn permissions(path: &Path) -> Permissions {
 
 fn plain_file(path: &Path) -> Result<(), Problem> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) if !metadata.is_file() => Err(Problem::file(CHANGELOG, format!("`{CHANGELOG}` is no plain file"))
+        Ok(metadata) if !metadata.is_file() => Err(files::NOT_REGULAR
+            .file(CHANGELOG, format!("`{CHANGELOG}` is no plain file"))
             .hint("replace the link or folder by the file itself")),
         // What is missing is told by who reads it.
         _ => Ok(()),

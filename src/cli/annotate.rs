@@ -1,12 +1,12 @@
 //! Problems as annotations of a step, within what a step may make.
 
-use std::path::Path;
-
+use crate::config::draw;
 use crate::config::problem::Problem;
+use crate::findings::Severity;
 use crate::runner::{self, Level, Location, MAX_ANNOTATIONS};
 
 /// Annotates each problem on GitHub Actions, up to the limit of a step; a notice says how many more there are.
-pub fn problems(level: Level, problems: &[Problem]) {
+pub fn problems(problems: &[Problem]) {
     if !runner::on_actions() {
         return;
     }
@@ -17,7 +17,8 @@ pub fn problems(level: Level, problems: &[Problem]) {
             .map(|hint| format!("\n{hint}"))
             .unwrap_or_default();
         let place = place(problem);
-        runner::annotate(level, "", &format!("{}{hint}", problem.message), place.as_ref());
+        let message = format!("{}{hint}", problem.message);
+        runner::annotate(level(problem.severity), problem.finding.id, &message, place.as_ref());
     }
     let rest = problems.get(MAX_ANNOTATIONS..).unwrap_or_default();
     if rest.is_empty() {
@@ -29,18 +30,26 @@ pub fn problems(level: Level, problems: &[Problem]) {
 
 /// Says problems that do not fail the command, and annotates them as warnings.
 pub fn warn(problems: &[Problem]) {
-    say(Level::Warning, "warning:", problems);
+    say(problems.iter().cloned().map(Problem::warning).collect());
 }
 
 /// Says what is worth knowing and no problem, and annotates it as notices.
 pub fn notice(problems: &[Problem]) {
-    say(Level::Notice, "notice:", problems);
+    say(problems.iter().cloned().map(Problem::notice).collect());
 }
 
-fn say(level: Level, word: &str, problems: &[Problem]) {
-    self::problems(level, problems);
-    for problem in problems {
-        anstream::eprintln!("{}", problem.to_string().replacen("error:", word, 1));
+fn say(said: Vec<Problem>) {
+    self::problems(&said);
+    for problem in &said {
+        anstream::eprintln!("{}", draw::styled(problem));
+    }
+}
+
+fn level(severity: Severity) -> Level {
+    match severity {
+        Severity::Error => Level::Error,
+        Severity::Warning => Level::Warning,
+        Severity::Notice => Level::Notice,
     }
 }
 
@@ -55,14 +64,10 @@ pub fn summarize_rest(problems: &[Problem]) {
     let _ = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&texts)));
 }
 
-/// The place in the repository: a text that came from a commit is named `<ref>:<path>`.
+/// The place in the repository.
 fn place(problem: &Problem) -> Option<Location> {
-    let in_commit = problem.file.split_once(':').map(|(_, path)| path);
-    let file = in_commit
-        .filter(|path| Path::new(path).is_file())
-        .unwrap_or(&problem.file);
-    (!file.is_empty()).then(|| Location {
-        file: file.to_owned(),
+    (!problem.file.is_empty()).then(|| Location {
+        file: problem.path().display().to_string(),
         line: problem.span.map_or(0, |span| span.line),
         column: problem.span.map_or(0, |span| span.column),
     })

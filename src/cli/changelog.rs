@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand, ValueEnum};
 use serde::Serialize;
 
+use super::format::{self, Format, FormatArgs};
 use super::inputs::InputArgs;
 use super::output;
 use super::plan::RefArgs;
@@ -15,10 +16,12 @@ use crate::changelog::link::{PullRequest, Slug, last_repository};
 use crate::changelog::resolve::Stages;
 use crate::changelog::text::Text;
 use crate::changelog::work_tree;
+use crate::config::asked::Asked;
 use crate::config::changelog::{Changelog, beyond};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
-use crate::matrix::plan::{Modifiers, Plan};
+use crate::findings::changelog as findings;
+use crate::matrix::plan::Plan;
 use crate::plural;
 use crate::repo::{CHANGELOG, Operation, Repo, Revision, display_name};
 
@@ -52,7 +55,7 @@ impl ChangelogCommand {
     /// Everything wrong with the changelog, and what cannot be read or written.
     pub fn run(&self) -> anyhow::Result<()> {
         match self {
-            Self::Check(check) => say(check.json, &check.verdict()?),
+            Self::Check(check) => check.run(),
             Self::Canonicalize(canonicalize) => say(canonicalize.json, &canonicalize.fill_in()?),
             Self::Resolve(resolve) => say(resolve.json, &resolve.settle()?),
         }
@@ -103,9 +106,8 @@ pub struct Check {
     repo: RepoArg,
     #[command(flatten)]
     inputs: InputArgs,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What `changelog check` found.
@@ -150,6 +152,15 @@ impl Jobs {
 }
 
 impl Check {
+    fn run(&self) -> anyhow::Result<()> {
+        let verdict = self.verdict()?;
+        match self.format.chosen() {
+            Format::Sarif => format::sarif("changelog-check", &[]),
+            Format::Text => output::text(&format!("{verdict}\n")),
+            Format::Json => say(self.format.is_asked(), &verdict),
+        }
+    }
+
     fn verdict(&self) -> Result<Verdict, Problems> {
         let repo = Repo::open(Path::new("."))?;
         let sides = self.refs.sides(&repo)?;
@@ -183,19 +194,20 @@ impl Check {
         let added = entries.len();
         if added > 0 && corrected_links > 0 {
             let message = "the change corrects a link of an old entry and adds entries: a plan refuses altered entries";
-            problems.push(Problem::file(&head_name, message).hint("correct links in a change of its own"));
+            let problem = findings::LINKS_AND_ENTRIES.file(&head_name, message);
+            problems.push(problem.hint("correct links in a change of its own"));
         }
         let mut jobs = Jobs::default();
         if added > 0 {
             match self
                 .refs
-                .plan(&repo, &sides, &self.inputs, Modifiers::default(), || Ok(entries))
+                .plan(&repo, &sides, &self.inputs, &Asked::default(), || Ok(entries))
             {
                 Ok(plan) => jobs = Jobs::of(&plan),
                 Err(more) => problems.extend(more),
             }
         } else if problems.0.is_empty() && corrected_links == 0 && !ended_last_line {
-            let problem = Problem::file(&head_name, "the head adds no entry to the changelog");
+            let problem = findings::NO_ENTRY.file(&head_name, "the head adds no entry to the changelog");
             problems.push(problem.hint("append an entry that says what to measure"));
         }
         problems.into_result()?;
@@ -332,10 +344,12 @@ impl Canonicalize {
     /// Every open link, as a problem.
     fn report(&self, source: &Source, links: &[OpenLink], pull_request: &PullRequest) -> Result<(), Problems> {
         let problem = |link: &OpenLink| {
-            Problem::at(source, link.span, "the link of this entry is still open").hint(format!(
-                "run `sweepctl changelog canonicalize --pr {} --repo {}`, which writes `{pull_request}`",
-                self.pr, pull_request.repository
-            ))
+            findings::OPEN_LINK
+                .at(source, link.span, "the link of this entry is still open")
+                .hint(format!(
+                    "run `sweepctl changelog canonicalize --pr {} --repo {}`, which writes `{pull_request}`",
+                    self.pr, pull_request.repository
+                ))
         };
         Problems(links.iter().map(problem).collect()).into_result()
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use serde::Serialize;
 
+use super::format::{self, Format, FormatArgs};
 use super::inputs::CONFIGS;
 use super::{annotate, output};
 use crate::config::floors::{self, Known, Review};
@@ -16,6 +17,7 @@ use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::workflows::Workflows;
 use crate::config::{clusters, master, runners::Runners};
+use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
 use crate::plural;
 use crate::repo::CHANGELOG;
@@ -27,9 +29,8 @@ pub struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 /// What one file holds.
@@ -74,10 +75,16 @@ impl Check {
         }
         let review = reviewed(&sources);
         problems.extend(Problems(review.errors));
-        annotate::warn(&review.warnings);
-        problems.into_result()?;
-        if output::wants_json(self.json) {
-            return output::json(&checked);
+        let warnings: Vec<Problem> = review.warnings.into_iter().map(Problem::warning).collect();
+        if !problems.0.is_empty() {
+            problems.extend(Problems(warnings));
+            return Ok(problems.into_result()?);
+        }
+        annotate::warn(&warnings);
+        match self.format.chosen() {
+            Format::Json => return output::json(&checked),
+            Format::Sarif => return format::sarif("check", &warnings),
+            Format::Text => {}
         }
         let rows: Vec<Vec<String>> = checked
             .iter()
@@ -93,7 +100,8 @@ impl Check {
                 let found = in_folder(path);
                 if found.is_empty() {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` holds no configs and no changelog"));
+                    let problem =
+                        findings::NOTHING_TO_CHECK.file(&place, format!("`{place}` holds no configs and no changelog"));
                     problems.push(problem.hint(format!("run from the repository's root, where `{CONFIGS}/` is")));
                 }
                 files.extend(found);
@@ -104,7 +112,8 @@ impl Check {
                 Some(kind) => files.push((kind, path.clone())),
                 None => {
                     let place = path.display().to_string();
-                    let problem = Problem::file(&place, format!("`{place}` has no name that says what it is"));
+                    let problem =
+                        findings::UNKNOWN_KIND.file(&place, format!("`{place}` has no name that says what it is"));
                     let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
                                  thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));

@@ -41,8 +41,8 @@ struct Common {
     /// The folder that the artifacts were downloaded to, each in its own folder or one alone
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The plan: a JSON list of envelopes, or an object with `envelopes`; every planned job is accounted for
-    #[arg(long, value_name = "FILE")]
+    /// The plan, every job of which is accounted for: its folder, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
     /// Fail on everything that is wrong, not only where nothing arrived
     #[arg(long)]

@@ -19,7 +19,7 @@ pub struct CommentArgs {
     /// The pull request
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pr: u64,
-    /// What `sweepctl verdict --out` wrote; `-` reads standard input
+    /// What `sweepctl verdict --output` wrote; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     verdict: PathBuf,
     /// The commit that was swept
@@ -57,7 +57,7 @@ impl CommentArgs {
         let source = text::read(&self.verdict)?;
         serde_json::from_str(&source.text).map_err(|error| {
             Problem::file(&source.name, format!("`{}` is no verdict: {error}", source.name))
-                .hint("write it with `sweepctl verdict --out FILE`")
+                .hint("write it with `sweepctl verdict --output FILE`")
         })
     }
 }

@@ -5,7 +5,8 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::client::ClientArgs;
-use super::{dispatch_plan, output, set_flags};
+use super::{dispatch_plan, output};
+use crate::config::asked::Asked;
 use crate::config::problem::Problems;
 use crate::github::client::Client;
 use crate::github::client::answers::Run;
@@ -23,7 +24,7 @@ A generator command is read, and run on the work tree's configs, before it is se
 
 Examples:
   sweepctl dispatch --pr 12 --dry-run
-  sweepctl dispatch --pr 12 --head 1f0c2d... --trim
+  sweepctl dispatch --pr 12 --head 1f0c2d... --trim-conc
   sweepctl dispatch --ref my-branch --generate \"test-config --config-keys 'a-*'\"";
 
 /// `sweepctl dispatch`
@@ -42,8 +43,11 @@ pub struct Dispatch {
     /// The branch, tag or commit whose configs they are run on [default: the default branch]
     #[arg(long, value_name = "REF", requires = "generate", conflicts_with = "pr")]
     r#ref: Option<String>,
+    /// The run's name [default: the pull request and its commit]
+    #[arg(long, value_name = "TEXT")]
+    test_name: Option<String>,
     #[command(flatten)]
-    form: Form,
+    asked: Asked,
     #[command(flatten)]
     client: ClientArgs,
     /// Print the request, and send nothing
@@ -52,42 +56,6 @@ pub struct Dispatch {
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
-}
-
-/// What the form asks besides.
-#[derive(Debug, Args)]
-#[command(next_help_heading = "How to sweep")]
-struct Form {
-    /// The run's name [default: the pull request and its commit]
-    #[arg(long, value_name = "TEXT")]
-    test_name: Option<String>,
-    /// Only the lowest concurrency of each topology
-    #[arg(long)]
-    trim: bool,
-    /// Every eligible eval
-    #[arg(long)]
-    all_evals: bool,
-    /// No throughput
-    #[arg(long)]
-    evals_only: bool,
-    /// Short agentic replays
-    #[arg(long)]
-    agentx_fast: bool,
-    /// The first failure of a matrix cancels its other jobs
-    #[arg(long)]
-    fail_fast: bool,
-    /// Seconds of each agentic replay
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
-    duration: Option<u64>,
-    /// What evaluates, instead of the rows' own
-    #[arg(long, value_name = "NAME")]
-    eval_framework: Option<String>,
-    /// The evaluator's suite, instead of the rows' own
-    #[arg(long, value_name = "NAME")]
-    eval_suite: Option<String>,
-    /// Samples of each eval; `full` is the whole split
-    #[arg(long, value_name = "N")]
-    eval_limit: Option<String>,
 }
 
 fn hash(text: &str) -> Result<Hash, String> {
@@ -136,13 +104,7 @@ impl Dispatch {
     /// Runs the generator command here, so that a typing mistake starts no run.
     fn check_generate(&self) -> anyhow::Result<()> {
         let Some(command) = &self.generate else { return Ok(()) };
-        let form = &self.form;
-        let flags = [
-            (form.trim, "--trim-conc"),
-            (form.all_evals, "--all-evals"),
-            (form.evals_only, "--evals-only"),
-        ];
-        let jobs = dispatch_plan::parsed(command, &set_flags(&flags))?.rows()?.len();
+        let jobs = dispatch_plan::parsed(command, &self.asked.flags())?.rows()?.len();
         anstream::eprintln!(
             "note: the command gives {} on the configs here",
             plural::count(jobs, "job")
@@ -151,41 +113,26 @@ impl Dispatch {
     }
 
     fn request(&self, client: &Client) -> Result<Request, Problems> {
-        let mut inputs: IndexMap<&'static str, String> = IndexMap::new();
-        let form = &self.form;
-        let mut name = form.test_name.clone();
+        let mut inputs: IndexMap<String, String> = IndexMap::new();
+        let mut name = self.test_name.clone();
         if let Some(number) = self.pr {
             let compared = dispatch::comparison(client, number, self.head.as_ref())?;
             let head = compared.head.as_str().to_owned();
             name.get_or_insert_with(|| format!("Pull request {number} at {}", compared.head.short()));
-            inputs.insert("base-ref", compared.base.as_str().to_owned());
+            inputs.insert("base-ref".to_owned(), compared.base.as_str().to_owned());
             // As the ref to test, too: no branch of this repository holds a fork's commit, so it is fetched by its hash.
-            inputs.insert("ref", head.clone());
-            inputs.insert("head-ref", head);
+            inputs.insert("ref".to_owned(), head.clone());
+            inputs.insert("head-ref".to_owned(), head);
         }
         let texts = [
+            ("ref", self.r#ref.clone()),
             ("generate-cli-command", self.generate.clone()),
             ("test-name", name),
-            ("duration", form.duration.map(|seconds| seconds.to_string())),
-            ("eval-framework", form.eval_framework.clone()),
-            ("eval-suite", form.eval_suite.clone()),
-            ("eval-limit", form.eval_limit.clone()),
         ];
-        inputs.extend(self.r#ref.clone().map(|of| ("ref", of)));
-        inputs.extend(texts.into_iter().filter_map(|(input, value)| Some((input, value?))));
-        let switches = [
-            ("trim", form.trim),
-            ("all-evals", form.all_evals),
-            ("evals-only", form.evals_only),
-            ("agentx-fast", form.agentx_fast),
-            ("fail-fast", form.fail_fast),
-        ];
-        inputs.extend(
-            switches
-                .iter()
-                .filter(|(_, set)| *set)
-                .map(|(input, _)| (*input, "true".to_owned())),
-        );
+        let given = texts
+            .into_iter()
+            .filter_map(|(input, value)| Some((input.to_owned(), value?)));
+        inputs.extend(given.chain(self.asked.inputs()));
         Ok(Request {
             r#ref: client.default_branch()?,
             inputs,
@@ -198,7 +145,7 @@ fn shown(sent: &Sent<'_>) -> String {
         .request
         .inputs
         .iter()
-        .map(|(name, value)| vec![(*name).to_owned(), value.clone()])
+        .map(|(name, value)| vec![name.clone(), value.clone()])
         .collect();
     let what = match (&sent.url, sent.sent) {
         (Some(url), _) => format!("Started: {}", text::one_line(url)),

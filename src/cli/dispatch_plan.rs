@@ -5,6 +5,7 @@ use clap::{ArgGroup, Args, FromArgMatches, Subcommand, error::ErrorKind};
 use super::generate::Generate;
 use super::plan::PlanArgs;
 use super::usage;
+use crate::config::asked::Refs;
 
 const HELP: &str = "\
 The command is split into words as a shell would split it, and read as arguments of `sweepctl generate`. Nothing else \
@@ -21,13 +22,9 @@ pub struct DispatchPlan {
     /// Arguments of `sweepctl generate`, on one line
     #[arg(long, value_name = "COMMAND")]
     generate: Option<String>,
-    /// Where the changelog is compared from
-    #[arg(long, value_name = "REF", requires = "head_ref")]
-    base_ref: Option<String>,
-    /// Where it is compared to
-    #[arg(long, value_name = "REF", requires = "base_ref")]
-    head_ref: Option<String>,
-    /// Flags that `plan` and `generate` share: --emit, --github-output, --trim-conc, --override-duration, ...
+    #[command(flatten)]
+    refs: Refs,
+    /// Flags that `plan` and `generate` share: --emit, --github-output, --trim-conc, --duration, ...
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
 }
@@ -41,16 +38,9 @@ impl DispatchPlan {
     /// # Errors
     /// Wrong usage, and everything wrong with the inputs.
     pub fn run(&self) -> anyhow::Result<()> {
-        match (&self.generate, &self.base_ref, &self.head_ref) {
-            (Some(command), ..) => parsed(command, &self.flags)?.run(),
-            (None, Some(base), Some(head)) => {
-                let refs = [format!("--base-ref={base}"), format!("--head-ref={head}")];
-                PlanArgs::read(refs.into_iter().chain(self.flags.clone()))?.run()
-            }
-            _ => Err(usage(
-                ErrorKind::MissingRequiredArgument,
-                "--base-ref and --head-ref stand together",
-            )),
+        match &self.generate {
+            Some(command) => parsed(command, &self.flags)?.run(),
+            None => PlanArgs::read(self.refs.flags().into_iter().chain(self.flags.clone()))?.run(),
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::runner::{self, RunnerFile};
 pub struct OpenEnvelope {
     /// The file to write
     #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    output: PathBuf,
     /// Whether the job evaluates, instead of the row's own run-eval
     #[arg(long, value_name = "BOOL")]
     run_eval: Option<bool>,
@@ -38,8 +38,8 @@ impl OpenEnvelope {
         envelope
             .set_flags(self.run_eval, self.eval_only)
             .map_err(Problems::from)?;
-        std::fs::write(&self.out, serde_json::to_vec(&envelope)?)
-            .map_err(|error| anyhow::anyhow!("`{}` cannot be written: {error}", self.out.display()))?;
+        std::fs::write(&self.output, serde_json::to_vec(&envelope)?)
+            .map_err(|error| anyhow::anyhow!("`{}` cannot be written: {error}", self.output.display()))?;
         if self.github_output {
             runner::append(RunnerFile::Output, &outputs(&envelope)?)?;
         }

@@ -182,7 +182,7 @@ impl Run {
                 report
             }
             Some(problems) => {
-                let (meta, _) = meta_env::MetaEnv::of(&job);
+                let (meta, _) = meta_env::of(&job);
                 std::fs::create_dir_all(&self.stage_to)?;
                 meta.write(&self.stage_to)?;
                 Report {

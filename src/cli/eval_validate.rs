@@ -16,9 +16,14 @@ use crate::config::thresholds::Thresholds;
 use crate::matrix::envelope::Envelope;
 use crate::runner;
 use crate::step::launch;
+use crate::step::places::{LAUNCHED, Places, launched};
 use crate::step::results::answers::Answers;
 use crate::step::results::{file, meta};
+use crate::step::stage;
 use crate::step::validate::{self, Asked, Check, Report, Request, Silence};
+
+/// The names of result files.
+const RESULTS: &str = "results*.json";
 
 /// `eval validate`
 #[derive(Debug, Args)]
@@ -26,12 +31,13 @@ pub struct Validate {
     /// The thresholds [default: configs/thresholds.yaml, else the built-in ones]
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
-    /// The metadata of the results
-    #[arg(long, value_name = "FILE", default_value = meta::NAME)]
-    meta_env: PathBuf,
-    /// The result files; `*` and `?` in the file name
-    #[arg(long, value_name = "GLOB", default_value = "results*.json")]
-    results_glob: String,
+    /// The metadata of the results [default: meta_env.json where the results lie]
+    #[arg(long, value_name = "FILE")]
+    meta_env: Option<PathBuf>,
+    /// The result files; `*` and `?` in the file name [default: results*.json here, with --envelope else where an upload
+    /// finds them]
+    #[arg(long, value_name = "GLOB")]
+    results_glob: Option<String>,
     /// The model's short name [default: the envelope's, else that of the metadata, else $MODEL_PREFIX]
     #[arg(long, value_name = "PREFIX")]
     model_prefix: Option<String>,
@@ -90,11 +96,10 @@ impl Validate {
         let expected = self.expected_concs.as_deref().map(validate::parse_concs).transpose();
         let envelope = self.envelope.as_deref().map(envelope_file::read).transpose();
         let read = both(Thresholds::here(self.thresholds.as_deref()), envelope);
-        let asked = both(
-            expected.map_err(Problems::from),
-            matching(&self.results_glob).map_err(Problems::from),
-        );
-        let ((thresholds, envelope), (expected_concs, results)) = both(read, asked)?;
+        let ((thresholds, envelope), expected_concs) = both(read, expected.map_err(Problems::from))?;
+        let folder = self.folder(envelope.as_ref());
+        let glob = self.results_glob.clone();
+        let results = matching(&glob.unwrap_or_else(|| folder.join(RESULTS).to_string_lossy().into_owned()))?;
         let asked = envelope
             .as_ref()
             .map(|envelope| self.asked(envelope))
@@ -115,9 +120,32 @@ impl Validate {
             envelope,
             asked,
             run: (variable("GITHUB_RUN_ID"), variable("GITHUB_RUN_ATTEMPT")),
-            meta_env: self.meta_env.clone(),
+            meta_env: self.meta_env.clone().unwrap_or_else(|| folder.join(meta::NAME)),
             results,
         })
+    }
+
+    /// The folder of the results where none is named: the first of the job's that holds its set, as an upload takes it.
+    fn folder(&self, envelope: Option<&Envelope>) -> PathBuf {
+        let here = PathBuf::new();
+        let Some(envelope) = envelope.filter(|_| self.meta_env.is_none() && self.results_glob.is_none()) else {
+            return here;
+        };
+        let launched = launched(&std::env::var(LAUNCHED).unwrap_or_default());
+        let places = Places::of(&here).evals(launched);
+        let own = |folder: &PathBuf| {
+            let meta = meta::MetaEnv::read(&folder.join(meta::NAME));
+            meta.is_ok_and(|meta| !matches!(meta.owner(envelope, ("", ""), None), meta::Owner::Other(_)))
+        };
+        // What is wrong with a set is said of the one that is there.
+        let there = |folder: &PathBuf| {
+            folder.join(meta::NAME).exists() || !stage::find(folder, &[RESULTS], false).files.is_empty()
+        };
+        let found = places
+            .iter()
+            .find(|folder| own(folder))
+            .or_else(|| places.iter().find(|folder| there(folder)));
+        found.cloned().unwrap_or(here)
     }
 
     /// The tasks of a job: its suite's, else those of its cluster, whose runners file is in this folder.

@@ -28,6 +28,7 @@ pub struct Explain {
 #[serde(rename_all = "kebab-case")]
 struct Explained<'a> {
     exp_name: &'a str,
+    config_key: Option<&'a str>,
     runner: &'a str,
     conc: &'a [u64],
     taken: bool,
@@ -47,7 +48,7 @@ struct Verdict<'a> {
     /// In words.
     why: String,
     /// What the rows of the group have in common.
-    group: Vec<(&'static str, String)>,
+    group: Vec<(String, String)>,
     /// The sorted distinct concurrencies of the group.
     concurrencies: &'a [u64],
     /// The concurrencies that the rule picks of them.
@@ -100,6 +101,7 @@ fn explain<'a>(index: usize, row: &'a Row, rows: &'a [Row], examined: &'a [Exami
     };
     Explained {
         exp_name: &row.exp_name,
+        config_key: row.config_key.as_deref(),
         runner: &row.topology.runner,
         conc: row.conc.points(),
         taken: rules.iter().any(|verdict| verdict.taken),
@@ -193,13 +195,13 @@ fn passed_because(rule: &Rule, row: &Row, group: &Group) -> String {
 }
 
 /// The fields that make the group, with their values.
-fn in_common(rule: &Rule, first: &Row) -> Vec<(&'static str, String)> {
+fn in_common(rule: &Rule, first: &Row) -> Vec<(String, String)> {
     match &rule.group_by {
         None => Vec::new(),
-        Some(GroupBy::Topology(_)) => vec![("topology", first.exp_name.clone())],
+        Some(GroupBy::Topology(_)) => vec![("topology".to_owned(), first.exp_name.clone())],
         Some(GroupBy::Fields(fields)) => fields
             .iter()
-            .map(|field| (field.as_str(), first.topology.field(*field).to_string()))
+            .map(|field| (field.name(), first.topology.field(*field).to_string()))
             .collect(),
     }
 }
@@ -210,9 +212,11 @@ fn table(explained: &[Explained<'_>]) -> String {
         let points: Vec<String> = row.conc.iter().map(u64::to_string).collect();
         let start = |rule: &str, eval: &str, why: String, levels: &[u64]| {
             let (name, runner) = (row.exp_name.to_owned(), row.runner.to_owned());
+            let config = row.config_key.unwrap_or_default().to_owned();
             let levels: Vec<String> = levels.iter().map(u64::to_string).collect();
             vec![
                 name,
+                config,
                 runner,
                 points.join(","),
                 eval.to_owned(),
@@ -232,6 +236,7 @@ fn table(explained: &[Explained<'_>]) -> String {
     output::table(
         &[
             "experiment",
+            "config",
             "runner",
             "conc",
             "eval",

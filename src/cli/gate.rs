@@ -39,8 +39,8 @@ pub struct GateArgs {
     /// What stands behind the gate
     #[arg(long, value_name = "JOB")]
     r#for: For,
-    /// The plan's folder, to distinguish what was not planned from what did not run
-    #[arg(long, value_name = "DIR")]
+    /// The plan, to distinguish what was not planned from what did not run: its folder, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]

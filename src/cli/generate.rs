@@ -6,6 +6,7 @@ use globset::GlobBuilder;
 use super::inputs::{Configs, InputArgs};
 use super::rows::{self, EmitArgs};
 use super::{output, usage};
+use crate::config::asked::Asked;
 use crate::config::master::{Config, Master};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
@@ -35,15 +36,8 @@ pub(super) struct Common {
     /// Throughput only
     #[arg(long, conflicts_with_all = ["evals_only", "all_evals"], help_heading = "Evals")]
     no_evals: bool,
-    /// The selected evals only
-    #[arg(long, help_heading = "Evals")]
-    evals_only: bool,
-    /// Every eligible eval, and nothing else
-    #[arg(long, help_heading = "Evals")]
-    all_evals: bool,
-    /// Keep the lowest concurrency of each topology
-    #[arg(long, help_heading = "Evals")]
-    trim_conc: bool,
+    #[command(flatten)]
+    asked: Asked,
     /// Keep these scenarios
     #[arg(long, num_args = 1.., value_name = "SCENARIO")]
     scenario_type: Vec<ScenarioArg>,
@@ -130,7 +124,7 @@ enum SeqLenArg {
 
 impl Common {
     pub(super) fn mode(&self) -> EvalMode {
-        match (self.no_evals, self.all_evals, self.evals_only) {
+        match (self.no_evals, self.asked.all_evals, self.asked.evals_only) {
             (true, ..) => EvalMode::NoEvals,
             (_, true, _) => EvalMode::AllEvals,
             (.., true) => EvalMode::EvalsOnly,
@@ -164,18 +158,21 @@ impl Common {
     /// The rows with their evals, as the flags ask.
     fn evaluated(&self, rows: Vec<Row>, configs: &Configs) -> Result<Vec<Row>, Problems> {
         let policy = self.inputs.policy.chosen(&configs.policies)?;
-        Ok(evals::apply(rows, policy, self.mode(), self.trim_conc))
+        Ok(evals::apply(rows, policy, self.mode(), self.asked.trim_conc))
     }
 
     fn print(&self, rows: &[Row]) -> anyhow::Result<()> {
         if output::wants_json(self.json) && !self.emit.emits() {
             return output::json(&rows);
         }
-        let evals_only = matches!(self.mode(), EvalMode::EvalsOnly | EvalMode::AllEvals);
-        let buckets = bucket::of_rows(rows, evals_only, &self.emit.overrides())?;
+        // Without a changelog every eval means nothing else.
+        let asked = Asked {
+            evals_only: self.asked.evals_only || self.asked.all_evals,
+            ..self.asked.clone()
+        };
+        let buckets = bucket::of_rows(rows, &asked)?;
         if self.emit.emits() {
-            let narrowing = [(self.trim_conc, "--trim-conc"), (evals_only, "--evals-only")];
-            return self.emit.write(&buckets, None, &narrowing, self.json);
+            return self.emit.write(&buckets, None, &asked, self.json);
         }
         output::text(&rows::buckets(&buckets))
     }
@@ -187,12 +184,9 @@ impl Generate {
     /// # Errors
     /// Wrong usage, and everything wrong with the inputs.
     pub fn run(self) -> anyhow::Result<()> {
-        let rows = self.rows()?;
-        match self {
-            Self::FullSweep(FullSweep { common, .. }) | Self::TestConfig(TestConfig { common, .. }) => {
-                common.print(&rows)
-            }
-        }
+        let (Self::FullSweep(FullSweep { common, .. }) | Self::TestConfig(TestConfig { common, .. })) = &self;
+        common.emit.check(&common.asked)?;
+        common.print(&self.rows()?)
     }
 
     /// Generates the rows.

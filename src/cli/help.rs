@@ -28,7 +28,7 @@ const HEADINGS: [Heading; 4] = [
     Heading {
         title: "Workflows and configs",
         commands: &["render", "workflow", "changelog", "schema", "mock-server", "docs"],
-        more: &["completions", "man", "help"],
+        more: &["findings", "completions", "man", "help"],
     },
     Heading {
         title: "Steps of workflows",

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use indexmap::IndexMap;
@@ -22,6 +22,7 @@ use crate::step::launch::backend::Backend;
 use crate::step::launch::backend::{Intent, Prepared};
 use crate::step::launch::failure::EXIT_CODES;
 use crate::step::launch::{self, Limits, backends, leftovers, preflight};
+use crate::step::places::LAUNCHED;
 
 /// Launch a job on its runner, and check what it leaves
 ///
@@ -227,14 +228,22 @@ fn indented(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
-/// Writes RESULT_FILENAME to the job's environment: uploads then have it, whatever becomes of this step.
+/// Writes RESULT_FILENAME and the time of the launch to the job's environment: uploads then have both, whatever becomes
+/// of this step.
 fn announce(environment: &Environment) -> std::io::Result<()> {
     if RunnerFile::Env.path().is_none() {
         return Ok(());
     }
     let name = "RESULT_FILENAME";
     let value = environment.get(name).unwrap_or_default();
-    runner::append(RunnerFile::Env, &[(name.to_owned(), value.to_owned())])
+    let now = SystemTime::now()
+        .duration_since(SystemTime::UNIX_EPOCH)
+        .unwrap_or_default();
+    let variables = [(name, value.to_owned()), (LAUNCHED, now.as_secs().to_string())];
+    runner::append(
+        RunnerFile::Env,
+        &variables.map(|(name, value)| (name.to_owned(), value)),
+    )
 }
 
 fn warn(problem: &Problem) {

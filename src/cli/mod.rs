@@ -19,6 +19,8 @@ pub mod eval;
 pub mod eval_calibrate;
 pub mod eval_validate;
 pub mod explain;
+pub mod findings;
+pub mod format;
 pub mod gate;
 pub mod generate;
 mod help;
@@ -32,6 +34,7 @@ pub mod output;
 pub mod plan;
 pub mod priority;
 pub mod render;
+mod replay_result;
 pub mod result;
 pub mod reuse;
 pub mod rows;
@@ -50,10 +53,12 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 
+use crate::config::draw;
 use crate::config::problem::{Problem, Problems, printable};
+use crate::findings::refusals;
 use crate::process::harmless;
-use crate::runner::Level;
 use crate::step::launch::failure::Failure;
+use format::Asked;
 
 /// Done.
 pub const DONE: u8 = 0;
@@ -121,6 +126,8 @@ enum Command {
     Check(check::Check),
     /// Print a page of the documentation, or list the pages
     Docs(docs::Docs),
+    /// List what can be found, by id
+    Findings(findings::Findings),
     /// Print the JSON Schema of a kind of file
     Schema(schema::Schema),
     /// Print the completion script of a shell
@@ -147,12 +154,18 @@ enum Command {
     Clean(clean::Clean),
 }
 
+/// The command, and the form in which its findings are asked for.
+fn parse() -> Result<(Asked, Cli), clap::Error> {
+    let matches = help::command().try_get_matches()?;
+    let cli = Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut help::command()))?;
+    Ok((Asked::of(&matches), cli))
+}
+
 /// Parses the arguments, runs the command and maps its error to an exit code.
 #[must_use]
 pub fn main() -> ExitCode {
-    let parsed = help::command().try_get_matches();
-    let cli = match parsed.and_then(|matches| Cli::from_arg_matches(&matches)) {
-        Ok(cli) => cli,
+    let (asked, cli) = match parse() {
+        Ok(parsed) => parsed,
         Err(error) => {
             // Help and version are no errors.
             let code = if error.use_stderr() { USAGE } else { DONE };
@@ -184,6 +197,7 @@ pub fn main() -> ExitCode {
         Command::Init(init) => init.run(),
         Command::Check(check) => check.run(),
         Command::Docs(docs) => docs.run(),
+        Command::Findings(findings) => findings.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),
         Command::Man(man) => man.run(),
@@ -200,27 +214,29 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(()) => ExitCode::from(DONE),
-        Err(error) => ExitCode::from(report(&error)),
+        Err(error) => ExitCode::from(report(&error, &asked)),
     }
 }
 
-fn report(error: &anyhow::Error) -> u8 {
+fn report(error: &anyhow::Error, asked: &Asked) -> u8 {
     if let Some(usage) = error.downcast_ref::<clap::Error>() {
         print(usage);
         return USAGE;
     }
     if let Some(failure) = error.downcast_ref::<Failure>() {
-        report_problems(&failure.problems);
+        report_problems(&failure.problems, asked);
         annotate::summarize_rest(&failure.problems.0);
         return failure.kind.code();
     }
     if let Some(Told(problems)) = error.downcast_ref() {
-        report_problems(problems);
+        report_problems(problems, asked);
     } else if let Some(problems) = error.downcast_ref::<Problems>() {
-        report_problems(problems);
+        report_problems(problems, asked);
         annotate::summarize_rest(&problems.0);
     } else {
-        anstream::eprintln!("{}", Problem::file("", format!("{error:#}")));
+        let problem = refusals::COMMAND.file("", format!("{error:#}"));
+        anstream::eprintln!("{}", draw::styled(&problem));
+        print_findings(asked, &[problem]);
     }
     REFUSED
 }
@@ -237,21 +253,26 @@ fn print(error: &clap::Error) {
     }
 }
 
-/// The flags that are set, as arguments.
-fn set_flags(flags: &[(bool, &str)]) -> Vec<String> {
-    let set = flags.iter().filter(|(set, _)| *set);
-    set.map(|(_, flag)| (*flag).to_owned()).collect()
-}
-
 /// Problems that the step summary holds already.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct Told(Problems);
 
 /// Problems for people; on Actions they are annotations too.
-fn report_problems(problems: &Problems) {
-    anstream::eprintln!("{problems}");
-    annotate::problems(Level::Error, &problems.0);
+fn report_problems(problems: &Problems, asked: &Asked) {
+    anstream::eprintln!("{}", draw::all_styled(problems));
+    annotate::problems(&problems.0);
+    print_findings(asked, &problems.0);
+}
+
+/// Findings for programs, on standard output.
+fn print_findings(asked: &Asked, problems: &[Problem]) {
+    if let Err(error) = format::findings(asked, problems) {
+        anstream::eprintln!(
+            "{}",
+            refusals::COMMAND.file("", format!("the findings cannot be printed: {error}"))
+        );
+    }
 }
 
 /// A usage error that clap's own rules cannot express.

@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use clap::{Args, FromArgMatches, ValueEnum};
+use clap::{ArgGroup, Args, FromArgMatches, ValueEnum};
 
 use super::inputs::{Configs, InputArgs, both};
 use super::output;
 use super::rows::{self, EmitArgs};
+use crate::config::asked::{Asked, Refs};
 use crate::config::changelog::{Changelog, Entry};
 use crate::config::problem::{Place, Problem, Problems};
 use crate::config::source::Source;
 use crate::matrix::append_only::Base;
 use crate::matrix::bucket;
-use crate::matrix::plan::{self, Inputs, Modifiers, Plan};
+use crate::matrix::plan::{self, Inputs, Plan};
 use crate::repo::{self, CHANGELOG, Repo, Revision};
 
 /// `sweepctl plan`
@@ -23,15 +24,8 @@ pub struct PlanArgs {
     refs: RefArgs,
     #[command(flatten)]
     pub inputs: InputArgs,
-    /// Every eligible eval
-    #[arg(long, help_heading = "Modifiers")]
-    all_evals: bool,
-    /// No throughput
-    #[arg(long, help_heading = "Modifiers")]
-    evals_only: bool,
-    /// Keep the lowest concurrency of each topology
-    #[arg(long, help_heading = "Modifiers")]
-    trim_conc: bool,
+    #[command(flatten)]
+    pub asked: Asked,
     /// Print what it costs: jobs and GPUs by runner label and bucket
     #[arg(long, conflicts_with = "emit")]
     summary: bool,
@@ -44,15 +38,12 @@ pub struct PlanArgs {
 
 /// Which change is planned.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("change").required(true).args(["base_ref", "latest"]))]
 pub struct RefArgs {
-    /// Where the changelog is compared from: a branch, tag, hash or `HEAD~1`; empty for a first commit's own
-    #[arg(long, value_name = "REF", required_unless_present = "latest", requires = "head_ref")]
-    base_ref: Option<String>,
-    /// Where it is compared to
-    #[arg(long, value_name = "REF", required_unless_present = "latest", requires = "base_ref")]
-    head_ref: Option<String>,
+    #[command(flatten)]
+    refs: Refs,
     /// The newest commit that added entries, instead of two refs
-    #[arg(long, conflicts_with_all = ["base_ref", "head_ref"])]
+    #[arg(long)]
     latest: bool,
     /// Where configs are read from
     #[arg(long, value_name = "WHERE", default_value = "worktree")]
@@ -92,16 +83,16 @@ impl PlanArgs {
     /// # Errors
     /// Everything wrong with the refs, the changelog or the configs.
     pub fn run(&self) -> anyhow::Result<()> {
+        self.emit.check(&self.asked)?;
         let plan = self.plan()?;
         let json = output::wants_json(self.json);
         if json && !self.emit.emits() && !self.summary {
             return output::json(&plan);
         }
-        let buckets = bucket::of_plan(&plan, &self.emit.overrides())?;
+        let buckets = bucket::of_plan(&plan, &self.asked)?;
         if self.emit.emits() {
-            let narrowing = [(self.trim_conc, "--trim-conc"), (self.evals_only, "--evals-only")];
             let changelog = Some(&plan.changelog_metadata);
-            return self.emit.write(&buckets, changelog, &narrowing, self.json);
+            return self.emit.write(&buckets, changelog, &self.asked, self.json);
         }
         if self.summary {
             let costs = rows::costs(&buckets);
@@ -125,13 +116,8 @@ impl PlanArgs {
             Some(base) => repo.file(base, CHANGELOG)?,
             None => None,
         };
-        let modifiers = Modifiers {
-            all_evals: self.all_evals,
-            evals_only: self.evals_only,
-            trim_conc: self.trim_conc,
-        };
         let entries = || added_entries(base_changelog.as_deref(), &head_changelog);
-        self.refs.plan(&repo, &sides, &self.inputs, modifiers, entries)
+        self.refs.plan(&repo, &sides, &self.inputs, &self.asked, entries)
     }
 }
 
@@ -145,7 +131,7 @@ impl RefArgs {
         repo: &Repo,
         sides: &Sides,
         input_args: &InputArgs,
-        modifiers: Modifiers,
+        asked: &Asked,
         entries: impl FnOnce() -> Result<Vec<(Entry, Place)>, Problems>,
     ) -> Result<Plan, Problems> {
         let from_head = self.configs_from == ConfigsFrom::Head || repo.work_tree().is_none();
@@ -174,7 +160,7 @@ impl RefArgs {
             policy,
             base: &base,
         };
-        let mut plan = plan::plan(&inputs, modifiers)?;
+        let mut plan = plan::plan(&inputs, asked)?;
         plan.changelog_metadata.base_ref.clone_from(&sides.base_ref);
         plan.changelog_metadata.head_ref.clone_from(&sides.head_ref);
         Ok(plan)
@@ -185,7 +171,7 @@ impl RefArgs {
     /// # Errors
     /// Refs that are not known here, and a history without an added entry.
     pub(super) fn sides(&self, repo: &Repo) -> Result<Sides, Problems> {
-        if let (Some(base_ref), Some(head_ref)) = (&self.base_ref, &self.head_ref) {
+        if let Some((base_ref, head_ref)) = self.refs.pair() {
             let base = (!base_ref.is_empty()).then_some(base_ref);
             let asked = [head_ref].into_iter().chain(base).map(|name| repo.revision(name));
             let mut found = repo::all(asked)?.into_iter();
@@ -193,8 +179,8 @@ impl RefArgs {
             return Ok(Sides {
                 base: found.next(),
                 head,
-                base_ref: base_ref.clone(),
-                head_ref: head_ref.clone(),
+                base_ref: base_ref.to_owned(),
+                head_ref: head_ref.to_owned(),
             });
         }
         let tip = repo.revision("HEAD")?;

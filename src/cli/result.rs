@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use serde::Serialize;
 
 use super::output;
+use super::replay_result::{self, Source, Target};
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::NodeKind;
@@ -15,6 +16,7 @@ use crate::step::power::{self, Account, Reported};
 use crate::step::results::file;
 use crate::step::throughput::client::Client;
 use crate::step::throughput::{Aggregate, Benchmark, check};
+use crate::step::{places, stage};
 
 /// What is done with it.
 #[derive(Debug, Subcommand)]
@@ -25,6 +27,9 @@ pub enum ResultCommand {
     /// GPUs of the job's row, times become seconds, and times per output token also interactivity (tokens a second for
     /// one user). A field that is zero, infinite or no number is refused by name, and so is what is not the row's:
     /// its model, its concurrency, and lengths that do not fit RANDOM_RANGE_RATIO (0.8 where it is not set).
+    ///
+    /// Of an agentic job, what the replay's client and the servers left is read, from --replay or where it lies in the
+    /// workspace. An aggregate that the job's script already wrote is checked, and taken as it is.
     Process(Process),
 }
 
@@ -64,6 +69,14 @@ pub struct Process {
     /// The stem of the result's file name [default: $RESULT_FILENAME]
     #[arg(long, value_name = "STEM")]
     result_filename: Option<String>,
+    /// The folder of an agentic replay: it holds aiperf_artifacts/ and the logs of servers [default: of each concurrency
+    /// the aggregate that the script left as its result, else the raw replay in agentic_results/, results/ or
+    /// LOGS/agentic/, there in conc_<N>/ where there are several]
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    replay: Option<PathBuf>,
+    /// The folder to draw latencies and lengths of a replay's requests to, as SVG
+    #[arg(long, value_name = "DIR", conflicts_with = "files")]
+    plots: Option<PathBuf>,
     /// The envelope of the job
     #[arg(long, value_name = "FILE", default_value = "envelope.json")]
     envelope: PathBuf,
@@ -71,8 +84,8 @@ pub struct Process {
     #[arg(long, value_enum, default_value_t = Format::Auto)]
     format: Format,
     /// What nvidia-smi or amd-smi sampled meanwhile, on one node: adds power and energy, and writes
-    /// power_validation_<RESULT>.json, which says what speaks against them [env REQUIRE_POWER: without valid figures
-    /// the command fails]
+    /// power_validation_<RESULT>.json, which says what speaks against them [default: gpu_metrics.csv beside the result,
+    /// or in results/ there, if it is there] [env REQUIRE_POWER: without valid figures the command fails]
     #[arg(long, value_name = "FILE")]
     gpu_metrics: Option<PathBuf>,
     /// The folder to write to
@@ -98,11 +111,26 @@ impl ResultCommand {
 impl Process {
     fn run(&self) -> anyhow::Result<()> {
         let row = super::envelope_file::read(&self.envelope)?.row;
+        let (replays, stem) = self.replays(&row)?;
+        if !replays.is_empty() {
+            if self.gpu_metrics.is_some() {
+                let problem = Problem::file("", "--gpu-metrics is of throughput results, and these are replays");
+                return Err(Problems::from(problem.hint("leave it out: a replay's aggregate has no power")).into());
+            }
+            let target = Target {
+                row: &row,
+                out: &self.out,
+                plots: self.plots.as_deref(),
+                json: self.json,
+            };
+            return target.publish(replays, &stem);
+        }
+        let results = self.results(&row).map_err(Problems::from)?;
         let ratio = std::env::var("RANDOM_RANGE_RATIO").ok();
         let ratio = check::range_ratio(ratio.as_deref()).map_err(Problems::from)?;
         let mut problems = Problems::default();
         let mut written = Vec::new();
-        for path in self.results(&row).map_err(Problems::from)? {
+        for path in results {
             let read = Benchmark::read(&path, self.format.client()).map_err(Problems::from);
             match read.and_then(|found| Ok((found.aggregate(&row, ratio)?, found.reported()))) {
                 Err(more) => problems.extend(more),
@@ -123,31 +151,62 @@ impl Process {
         Ok(())
     }
 
-    /// The account of power, where samples are named.
-    fn power(&self, row: &Row, reported: &Reported) -> Result<Option<Account>, Problem> {
-        let Some(samples) = &self.gpu_metrics else {
-            return Ok(None);
-        };
-        match &row.topology.nodes {
-            Nodes::Single(parallelism) => Ok(Some(power::measure(reported, parallelism.gpus(), samples))),
-            Nodes::Multi(_) => Err(
-                Problem::file("", "--gpu-metrics is of one node, and the job has several")
-                    .hint("process its results without it"),
-            ),
+    /// The replays of an agentic job, and the stem of their results: the one that is named, the aggregates among files
+    /// that are named, else what lies in the workspace.
+    fn replays(&self, row: &Row) -> Result<(Vec<Source>, String), Problems> {
+        if let Some(folder) = &self.replay {
+            return Ok((vec![replay_result::named(folder, row)?], self.stem()?));
         }
+        if !self.files.is_empty() {
+            return Ok((replay_result::among(&self.files, row)?, String::new()));
+        }
+        let stem = self.stem()?;
+        let mut found = replay_result::of_job(row, Path::new(&stem))?;
+        // Launchers of several nodes choose the ends of names.
+        if found.is_empty() && row.node_kind() == NodeKind::Multi {
+            found = replay_result::among(&self.results(row)?, row)?;
+        }
+        Ok((found, stem))
+    }
+
+    /// The account of power, where samples are named, or lie where a job's are written.
+    fn power(&self, row: &Row, reported: &Reported) -> Result<Option<Account>, Problem> {
+        match (&row.topology.nodes, &self.gpu_metrics) {
+            (Nodes::Single(parallelism), named) => {
+                let samples = named.clone().or_else(|| self.samples());
+                Ok(samples.map(|samples| power::measure(reported, parallelism.gpus(), &samples)))
+            }
+            (Nodes::Multi(_), None) => Ok(None),
+            (Nodes::Multi(_), Some(_)) => Err(Problem::file(
+                "",
+                "--gpu-metrics is of one node, and the job has several",
+            )
+            .hint("process its results without it")),
+        }
+    }
+
+    /// The samples in the workspace of the job whose results these are. Where power is required, one that is missing is
+    /// what the account says.
+    fn samples(&self) -> Option<PathBuf> {
+        if !self.files.is_empty() {
+            return None;
+        }
+        let stem = self.stem().ok()?;
+        let workspace = Path::new(&stem).parent().unwrap_or(Path::new(""));
+        let usual = workspace.join(stage::GPU_SAMPLES);
+        let usual_places = [
+            usual.clone(),
+            workspace.join(places::SCRIPTS_FOLDER).join(stage::GPU_SAMPLES),
+        ];
+        let found = usual_places.into_iter().find(|path| path.symlink_metadata().is_ok());
+        found.or_else(|| required().then_some(usual))
     }
 
     fn results(&self, row: &Row) -> Result<Vec<PathBuf>, Problem> {
         if !self.files.is_empty() {
             return Ok(self.files.clone());
         }
-        let stem = self
-            .result_filename
-            .clone()
-            .or_else(|| std::env::var("RESULT_FILENAME").ok());
-        let stem = stem.filter(|stem| !stem.is_empty()).ok_or_else(|| {
-            Problem::file("", "no result is named").hint("name files, or set --result-filename or RESULT_FILENAME")
-        })?;
+        let stem = self.stem()?;
         let path = Path::new(&stem);
         let (folder, name) = (
             path.parent().unwrap_or(Path::new("")),
@@ -165,6 +224,17 @@ impl Process {
         Ok(found)
     }
 
+    /// The stem of the result's file name.
+    fn stem(&self) -> Result<String, Problem> {
+        let stem = self
+            .result_filename
+            .clone()
+            .or_else(|| std::env::var("RESULT_FILENAME").ok());
+        stem.filter(|stem| !stem.is_empty()).ok_or_else(|| {
+            Problem::file("", "no result is named").hint("name files, or set --result-filename or RESULT_FILENAME")
+        })
+    }
+
     /// Writes what was made of a result under the result's name behind a prefix.
     fn write(&self, prefix: &str, result: &Path, made: &impl Serialize) -> anyhow::Result<()> {
         let name = result.file_name().unwrap_or_default().to_string_lossy();
@@ -180,7 +250,14 @@ impl Process {
         }
         let row = |a: &Aggregate| {
             let numbers = [a.tput_per_gpu, a.output_tput_per_gpu, a.input_tput_per_gpu];
-            let mut cells = vec![a.infmax_model_prefix.clone(), a.hw.clone(), a.conc.to_string()];
+            let text = |name: &str| {
+                a.row
+                    .get(name)
+                    .and_then(|value| value.as_str())
+                    .unwrap_or("-")
+                    .to_owned()
+            };
+            let mut cells = vec![text("infmax_model_prefix"), text("hw"), a.conc.to_string()];
             cells.extend(numbers.map(|number| format!("{number:.3}")));
             cells
         };
@@ -197,10 +274,13 @@ impl Process {
     }
 }
 
+fn required() -> bool {
+    power::is_required(std::env::var("REQUIRE_POWER").ok().as_deref())
+}
+
 /// The problem of figures that are required and not valid.
 fn unmet(account: &Account, result: &Path) -> Problems {
-    let required = std::env::var("REQUIRE_POWER").ok();
-    if account.power_valid || !power::is_required(required.as_deref()) {
+    if account.power_valid || !required() {
         return Problems::default();
     }
     let name = file::shown(result);

@@ -70,8 +70,8 @@ struct Check {
     /// The folder that the artifacts were downloaded to
     #[arg(value_name = "DIR")]
     dir: PathBuf,
-    /// The plan of the run that is reused
-    #[arg(long, value_name = "DIR")]
+    /// The plan of the run that is reused: its folder, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR")]
     plan: PathBuf,
     /// The run did not end well and was pinned: what is missing is no problem
     #[arg(long)]
@@ -83,8 +83,8 @@ struct Check {
 
 #[derive(Debug, Args)]
 struct Bundles {
-    /// The plan's folder
-    #[arg(long, value_name = "DIR")]
+    /// The plan: its folder, or its index
+    #[arg(long, value_name = "FILE|DIR")]
     plan: PathBuf,
     /// Append the outputs `throughput_bundles` and `eval_bundles` to the file that GITHUB_OUTPUT names
     #[arg(long)]
@@ -182,11 +182,9 @@ impl Check {
         let plan = plan_files::envelopes(&self.plan).map_err(Problems::from)?;
         let mut checked = reused::check(&self.dir, &plan, self.partial).map_err(Problems::from)?;
         // Labels are those of the merge; what the run itself was asked for stands in its plan.
-        if !index.narrowed.is_empty() {
-            let message = format!(
-                "the run planned with {}: it is no full sweep",
-                index.narrowed.join(" and ")
-            );
+        let narrowing = index.asked.narrowing();
+        if !narrowing.is_empty() {
+            let message = format!("the run planned with {}: it is no full sweep", narrowing.join(" and "));
             let problem = Problem::file(&self.plan.display().to_string(), message);
             checked.problems.push(problem.hint("pin a run of a full sweep"));
         }
@@ -220,7 +218,8 @@ fn checked_summary(checked: &Checked) -> String {
 
 impl Bundles {
     fn run(&self) -> anyhow::Result<()> {
-        let index = plan_files::index(&self.plan).map_err(Problems::from)?;
+        let folder = plan_files::folder(&self.plan).map_err(Problems::from)?;
+        let index = plan_files::index(folder).map_err(Problems::from)?;
         let mut outputs = plan_files::outputs(&index);
         outputs.retain(|(name, _)| name.ends_with("_bundles"));
         if self.github_output {

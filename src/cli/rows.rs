@@ -3,23 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use clap::error::ErrorKind;
 use indexmap::IndexMap;
 use serde::Serialize;
 
 use super::render::workflow_settings;
-use super::{output, set_flags};
+use super::{output, usage};
+use crate::config::asked::Asked;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::Problems;
 use crate::config::types::Role;
+use crate::config::workflows::Workflows;
 use crate::matrix::bucket::{self, Bucket, Buckets};
-use crate::matrix::envelope::Overrides;
 use crate::matrix::plan::ChangelogMetadata;
 use crate::matrix::row::{Row, Scenario};
 use crate::matrix::shard;
-use crate::plan_files;
+use crate::plan_files::{self, Index};
 use crate::runner::{self, RunnerFile};
 
-/// What to write for workflows, and what a dispatch changes.
+/// What to write for workflows.
 #[derive(Debug, Args)]
 pub struct EmitArgs {
     /// Write envelopes by bucket and shard, and an index, to a new folder
@@ -31,21 +33,6 @@ pub struct EmitArgs {
     /// Append shard lists and counts to the file that GITHUB_OUTPUT names
     #[arg(long, requires = "emit", help_heading = "For workflows")]
     github_output: bool,
-    /// Seconds of each agentic replay
-    #[arg(long, value_name = "SECONDS", requires = "emit", value_parser = clap::value_parser!(u64).range(1..), help_heading = "For workflows")]
-    override_duration: Option<u64>,
-    /// What evaluates, instead of the rows' own
-    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "For workflows")]
-    override_eval_framework: Option<String>,
-    /// The evaluator's suite, instead of the rows' own
-    #[arg(long, value_name = "NAME", requires = "emit", help_heading = "For workflows")]
-    override_eval_suite: Option<String>,
-    /// Samples of each eval; `full` is the whole split
-    #[arg(long, value_name = "N", requires = "emit", help_heading = "For workflows")]
-    override_eval_limit: Option<String>,
-    /// Short agentic replays
-    #[arg(long, requires = "emit", help_heading = "For workflows")]
-    agentx_fast: bool,
 }
 
 impl EmitArgs {
@@ -55,21 +42,27 @@ impl EmitArgs {
         self.emit.is_some()
     }
 
-    /// What a dispatch changes.
-    #[must_use]
-    pub fn overrides(&self) -> Overrides {
-        Overrides {
-            duration: self.override_duration,
-            eval_framework: self.override_eval_framework.clone(),
-            eval_suite: self.override_eval_suite.clone(),
-            eval_limit: self.override_eval_limit.clone(),
-            agentx_fast: self.agentx_fast,
-            ..Overrides::default()
+    /// Refuses what only the jobs of an emitted plan can be asked for, where none is.
+    ///
+    /// # Errors
+    /// Wrong usage.
+    pub fn check(&self, asked: &Asked) -> anyhow::Result<()> {
+        let of_jobs = Asked {
+            fail_fast: asked.fail_fast,
+            ..asked.of_jobs()
+        };
+        match of_jobs.flags().first() {
+            Some(flag) if !self.emits() => {
+                let message =
+                    format!("{flag} changes the jobs of a plan that --emit writes: name a folder with --emit");
+                Err(usage(ErrorKind::MissingRequiredArgument, message))
+            }
+            _ => Ok(()),
         }
     }
 
     /// Writes the folder and the outputs, and prints the index. `changelog` is what the plan came from, if from entries;
-    /// `flags` say which flags that narrow a sweep are set.
+    /// `asked` is what it was planned with.
     ///
     /// # Errors
     /// Workflow settings that cannot be read, a folder that is not empty, a plan over GitHub's limits, and files that
@@ -78,23 +71,12 @@ impl EmitArgs {
         &self,
         buckets: &Buckets,
         changelog: Option<&ChangelogMetadata>,
-        flags: &[(bool, &str)],
+        asked: &Asked,
         json: bool,
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
         let settings = workflow_settings(Path::new("."))?;
-        let mut rest = buckets.clone();
-        for envelope in rest.values_mut().flatten() {
-            envelope.set_timeout(&settings.timeouts.gpu);
-        }
-        let canary = if self.canary {
-            bucket::take_canary(&mut rest)
-        } else {
-            None
-        };
-        let narrowed = set_flags(&[flags, &[(self.agentx_fast, "--agentx-fast")]].concat());
-        let shards = shard::cut(&rest, &settings.max_parallel).map_err(Problems::from)?;
-        let index = plan_files::write(dir, &shards, canary, narrowed)?;
+        let index = emit(dir, buckets.clone(), self.canary, asked, &settings)?;
         if let Some(changelog) = changelog {
             plan_files::write_changelog(dir, changelog).map_err(Problems::from)?;
         }
@@ -106,6 +88,25 @@ impl EmitArgs {
         }
         output::text(&counts(buckets))
     }
+}
+
+/// Writes buckets as a plan's folder, the canary taken out of them where it is asked for.
+///
+/// # Errors
+/// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
+pub fn emit(
+    dir: &Path,
+    mut buckets: Buckets,
+    canary: bool,
+    asked: &Asked,
+    settings: &Workflows,
+) -> Result<Index, Problems> {
+    for envelope in buckets.values_mut().flatten() {
+        envelope.set_timeout(&settings.timeouts.gpu);
+    }
+    let canary = canary.then(|| bucket::take_canary(&mut buckets)).flatten();
+    let shards = shard::cut(&buckets, &settings.max_parallel)?;
+    plan_files::write(dir, &shards, canary, asked)
 }
 
 /// A table of jobs by bucket.
@@ -160,34 +161,9 @@ pub fn line(row: &Row) -> Vec<String> {
 }
 
 fn topology_text(row: &Row) -> String {
-    let sizes = |sizes: [(&str, u64); 4]| -> String {
-        sizes
-            .iter()
-            .filter(|(_, size)| *size > 1)
-            .map(|(name, size)| format!(" {name}{size}"))
-            .collect()
-    };
-    let role = |role: &Role| {
-        let more = sizes([
-            ("pp", role.pp),
-            ("dcp", role.dcp_size),
-            ("pcp", role.pcp_size),
-            ("ep", role.ep),
-        ]);
-        let dpa = if role.dp_attn { " dpa" } else { "" };
-        format!("{}x tp{}{more}{dpa}", role.num_worker, role.tp)
-    };
+    let role = |role: &Role| format!("{}x {}", role.num_worker, role.sizes.shown());
     let mut text = match &row.topology.nodes {
-        Nodes::Single(p) => {
-            let more = sizes([
-                ("pp", p.pp),
-                ("dcp", p.dcp_size),
-                ("pcp", p.pcp_size),
-                ("ep", p.ep.unwrap_or(1)),
-            ]);
-            let dpa = if p.dp_attn == Some(true) { " dpa" } else { "" };
-            format!("tp{}{more}{dpa}", p.tp)
-        }
+        Nodes::Single(sizes) => sizes.shown(),
         Nodes::Multi(roles) => format!("{} / {}", role(&roles.prefill), role(&roles.decode)),
     };
     let spec = row.topology.spec_decoding.as_str();

@@ -45,7 +45,7 @@ pub struct Run {
     /// Plan the newest commit that added changelog entries
     #[arg(long, conflicts_with = "plan")]
     latest: bool,
-    /// Only jobs whose name, experiment, model prefix or id is like this; `*` and `?`
+    /// Only jobs whose config key, name, experiment, model prefix or id is like this; `*` and `?`
     #[arg(long, value_name = "GLOB")]
     only: Option<String>,
     /// Jobs at a time

@@ -14,8 +14,8 @@ use crate::runner::{self, RunnerFile};
 /// `sweepctl shard`
 #[derive(Debug, Args)]
 pub struct Shard {
-    /// The folder that `plan --emit` or `generate --emit` wrote
-    #[arg(long, value_name = "DIR", default_value = "plan")]
+    /// The plan: the folder that `plan --emit` or `generate --emit` wrote, or its index
+    #[arg(long, value_name = "FILE|DIR", default_value = "plan")]
     plan: PathBuf,
     /// The bucket, or `canary` for the job that runs before all others
     #[arg(long, value_parser = PossibleValuesParser::new(buckets()))]

@@ -9,7 +9,8 @@ use indexmap::IndexMap;
 use super::decide::EventArgs;
 use super::plan::PlanArgs;
 use super::render::workflow_settings;
-use super::{output, set_flags, usage, workflow};
+use super::{output, rows, usage, workflow};
+use crate::config::asked::Refs;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::workflows::MaxParallel;
@@ -17,8 +18,7 @@ use crate::github::decide::Decision;
 use crate::github::event;
 use crate::github::needs::JobResult;
 use crate::github::text::one_line;
-use crate::matrix::envelope::Overrides;
-use crate::matrix::{bucket, shard};
+use crate::matrix::bucket;
 use crate::plan_files;
 use crate::workflow::check::Files;
 use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Simulation, simulate};
@@ -52,18 +52,15 @@ pub struct Simulate {
     /// The folder that holds `.github`
     #[arg(long, value_name = "DIR", default_value = ".")]
     root: PathBuf,
-    /// A plan that `plan --emit` or `generate --emit` wrote, instead of the one that the event asks for
-    #[arg(long, value_name = "DIR", help_heading = "The plan", conflicts_with_all = ["latest", "base_ref", "head_ref"])]
+    /// A plan instead of the one that the event asks for: the folder that `plan --emit` or `generate --emit` wrote, or its
+    /// index
+    #[arg(long, value_name = "FILE|DIR", help_heading = "The plan", conflicts_with_all = ["latest", "base_ref", "head_ref"])]
     plan: Option<PathBuf>,
     /// Plan the newest commit that added changelog entries
     #[arg(long, help_heading = "The plan", conflicts_with_all = ["base_ref", "head_ref"])]
     latest: bool,
-    /// Where the changelog is compared from, instead of the refs of the event
-    #[arg(long, value_name = "REF", help_heading = "The plan", requires = "head_ref")]
-    base_ref: Option<String>,
-    /// Where it is compared to
-    #[arg(long, value_name = "REF", help_heading = "The plan", requires = "base_ref")]
-    head_ref: Option<String>,
+    #[command(flatten, next_help_heading = "The plan")]
+    refs: Refs,
     /// How a job ends that runs: success, failure or cancelled; `skipped` keeps it from running
     #[arg(long = "result", value_name = "JOB=RESULT", help_heading = "What goes wrong", value_parser = result)]
     results: Vec<(String, JobResult)>,
@@ -149,17 +146,22 @@ impl Simulate {
     /// The plan. Why the event's own cannot be made is what its job says; one that was asked for must be there.
     fn plan(&self, decision: Option<&Decision>, scratch: &Path) -> anyhow::Result<Result<Plan, Problems>> {
         if let Some(folder) = &self.plan {
-            let plan = Plan::read(folder.clone())?;
+            let plan = Plan::read(plan_files::folder(folder).map_err(Problems::from)?.to_owned())?;
             for note in decision.into_iter().flat_map(|decision| differences(&plan, decision)) {
                 anstream::eprintln!("note: {note}");
             }
             return Ok(Ok(plan));
         }
-        let refs = match (&self.base_ref, &self.head_ref, decision) {
+        let refs = match decision {
             _ if self.latest => vec!["--latest".to_owned()],
-            (Some(base), Some(head), _) => compared(base, head),
-            (_, _, Some(decision)) if decision.run && !decision.head_ref.is_empty() => {
-                compared(&decision.base_ref, &decision.head_ref)
+            _ if self.refs.pair().is_some() => self.refs.flags(),
+            Some(Decision {
+                run: true,
+                base_ref,
+                head_ref,
+                ..
+            }) if !head_ref.is_empty() => {
+                vec![format!("--base-ref={base_ref}"), format!("--head-ref={head_ref}")]
             }
             _ => {
                 let problem = Problem::file("", "the event does not say what is planned");
@@ -169,34 +171,29 @@ impl Simulate {
             }
         };
         let planned = emitted(refs, decision, &workflow_settings(&self.root)?.max_parallel, scratch)?;
-        match self.latest || self.base_ref.is_some() {
+        match self.latest || self.refs.pair().is_some() {
             true => Ok(Ok(planned?)),
             false => Ok(planned),
         }
     }
 }
 
-fn compared(base: &str, head: &str) -> Vec<String> {
-    vec![format!("--base-ref={base}"), format!("--head-ref={head}")]
-}
-
 /// In which flags a plan that was given is not the one that the event asks for.
 fn differences(plan: &Plan, decision: &Decision) -> Vec<String> {
-    let sweep = &decision.sweep;
-    let flags = [
-        (sweep.trim, "--trim-conc"),
-        (sweep.evals_only, "--evals-only"),
-        (sweep.agentx_fast, "--agentx-fast"),
-    ];
-    let made_with = |flag: &str| plan.planned.index.narrowed.iter().any(|narrowed| narrowed == flag);
-    flags
-        .iter()
-        .filter(|(asked, flag)| decision.run && *asked != made_with(flag))
-        .map(|(asked, flag)| match asked {
-            true => format!("the event asks for `{flag}`, and the plan was made without it"),
-            false => format!("the plan was made with `{flag}`, which the event does not ask for"),
-        })
-        .collect()
+    if !decision.run {
+        return Vec::new();
+    }
+    let (asked, made) = (decision.asked.flags(), plan.planned.index.asked.flags());
+    let only = |these: &[String], those: &[String]| -> Vec<String> {
+        these.iter().filter(|flag| !those.contains(flag)).cloned().collect()
+    };
+    let lacks = only(&asked, &made)
+        .into_iter()
+        .map(|flag| format!("the event asks for `{flag}`, and the plan was made without it"));
+    let has = only(&made, &asked)
+        .into_iter()
+        .map(|flag| format!("the plan was made with `{flag}`, which the event does not ask for"));
+    lacks.chain(has).collect()
 }
 
 /// Plans as the workflow's step does, into a folder.
@@ -206,29 +203,14 @@ fn emitted(
     max_parallel: &MaxParallel,
     scratch: &Path,
 ) -> anyhow::Result<Result<Plan, Problems>> {
-    let sweep = decision.map(|decision| decision.sweep).unwrap_or_default();
-    let changes = decision.map(|decision| decision.changes.clone()).unwrap_or_default();
-    let flags = [
-        (sweep.trim, "--trim-conc"),
-        (sweep.all_evals, "--all-evals"),
-        (sweep.evals_only, "--evals-only"),
-    ];
-    let args = PlanArgs::read(refs.into_iter().chain(set_flags(&flags)))
+    let flags = decision.map(|decision| decision.asked.flags()).unwrap_or_default();
+    let args = PlanArgs::read(refs.into_iter().chain(flags))
         .map_err(|error| usage(ErrorKind::ValueValidation, error.to_string()))?;
-    let overrides = Overrides {
-        duration: changes.duration,
-        eval_framework: changes.eval_framework,
-        eval_suite: changes.eval_suite,
-        eval_limit: changes.eval_limit,
-        agentx_fast: sweep.agentx_fast,
-        ..Overrides::default()
-    };
     let plan = || {
-        let mut buckets = bucket::of_plan(&args.plan()?, &overrides)?;
-        let canary = sweep.canary.then(|| bucket::take_canary(&mut buckets)).flatten();
+        let buckets = bucket::of_plan(&args.plan()?, &args.asked)?;
+        let canary = decision.is_some_and(|decision| decision.canary);
         let folder = scratch.join("plan");
-        let shards = shard::cut(&buckets, max_parallel).map_err(Problems::from)?;
-        plan_files::write(&folder, &shards, canary, Vec::new())?;
+        rows::emit(&folder, buckets, canary, &args.asked, max_parallel)?;
         Plan::read(folder)
     };
     Ok(plan())

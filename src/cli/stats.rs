@@ -23,12 +23,12 @@ pub struct Stats {
     /// The run, its latest attempt [default: GITHUB_RUN_ID, at its attempt GITHUB_RUN_ATTEMPT]
     #[arg(long, value_name = "RUN", value_parser = clap::value_parser!(u64).range(1..))]
     run_id: Option<u64>,
-    /// The plan's folder, for the GPUs of each job
-    #[arg(long, value_name = "DIR")]
+    /// The plan, for the GPUs of each job: its folder, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
     /// The file to write every job to, as JSON
     #[arg(long, value_name = "FILE", default_value = "run_stats.json")]
-    out: PathBuf,
+    output: PathBuf,
     #[command(flatten)]
     client: ClientArgs,
     /// Print JSON, also on a terminal
@@ -59,7 +59,8 @@ impl Stats {
         }
         let jobs = stats::of(listing.items, &plan.unwrap_or_default());
         let json = serde_json::to_vec(&jobs)?;
-        file::write_atomic(&self.out, &json).with_context(|| format!("`{}` cannot be written", self.out.display()))?;
+        file::write_atomic(&self.output, &json)
+            .with_context(|| format!("`{}` cannot be written", self.output.display()))?;
         runner::summarize(&format!(
             "### Run statistics\n\n{}\n{}\n",
             markdown::table(&HEAD, &rows(&jobs)),

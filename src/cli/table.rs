@@ -13,12 +13,13 @@ const DEFAULT_WIDTH: u16 = 80;
 const LEAST_PROSE: u16 = 20;
 
 /// The columns that are left out first where a table is too wide, in this order.
-const LEAST_WANTED: [&str; 13] = [
+const LEAST_WANTED: [&str; 14] = [
     "concurrencies of its group",
     "precision",
     "framework",
     "spec",
     "runner",
+    "config",
     "hardware",
     "samples",
     "std. error",

@@ -11,6 +11,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::matrix::names::{self, ArtifactKind};
 use crate::plural;
 use crate::runner::{self, RunnerFile};
+use crate::step::places::{LAUNCHED, Places, launched};
 use crate::step::upload::{self, Gathered, Request};
 
 /// Gather one kind of a job's results into a folder to upload
@@ -27,7 +28,8 @@ pub struct Upload {
     #[arg(long, value_name = "FILE")]
     envelope: PathBuf,
     /// A folder to gather from, in the workspace; several times for several [default: the workspace; for `eval` also
-    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results]
+    /// its eval_results and those of Slurm jobs; for `agentic` its agentic_results and results, in multi-node jobs
+    /// LOGS/agentic instead; on one node for logs and GPU metrics also its results]
     #[arg(long, value_name = "DIR")]
     from: Vec<PathBuf>,
     /// The folder that the artifact's folder is made in, as a download lays it [default: RUNNER_TEMP/sweepctl-upload]
@@ -63,9 +65,12 @@ impl Upload {
         let request = Request {
             kind: self.kind,
             from: self.from.clone(),
-            workspace: self.workspace.clone(),
-            logs: self.logs.clone(),
-            run_logs: self.run_logs.clone(),
+            places: Places {
+                workspace: self.workspace.clone(),
+                logs: self.logs.clone(),
+                run_logs: self.run_logs.clone(),
+            },
+            launched: launched(&var(LAUNCHED)),
             to: self.target()?,
             result,
             run: (var("GITHUB_RUN_ID"), var("GITHUB_RUN_ATTEMPT")),

@@ -30,15 +30,15 @@ The plan is read only if the jobs `decide` and `setup` say that there is one.";
 pub struct VerdictArgs {
     #[command(flatten)]
     needs: NeedsArgs,
-    /// The plan's folder
-    #[arg(long, value_name = "DIR")]
+    /// The plan: its folder, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR")]
     plan: PathBuf,
     /// The folder of the collectors' ledgers
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
     /// A file to write the verdict to, as JSON
     #[arg(long, value_name = "FILE")]
-    out: Option<PathBuf>,
+    output: Option<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -52,7 +52,7 @@ impl VerdictArgs {
     pub fn run(&self) -> anyhow::Result<()> {
         let verdict = self.verdict()?;
         runner::summarize(&markdown(&verdict))?;
-        if let Some(out) = &self.out {
+        if let Some(out) = &self.output {
             let written = file::write_atomic(out, &serde_json::to_vec(&verdict)?);
             written.with_context(|| format!("`{}` cannot be written", out.display()))?;
         }

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::format::{self, Format, FormatArgs};
 use super::output;
 use super::render::workflow_settings;
 use super::simulate::Simulate;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
 use crate::config::source::Source;
+use crate::findings::files as findings;
 use crate::workflow::check;
 
 /// `sweepctl workflow`
@@ -50,9 +52,8 @@ pub struct Check {
     /// Files, and folders that hold a `.github` or workflow files [default: this folder]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
-    /// Print JSON, also on a terminal
-    #[arg(long)]
-    json: bool,
+    #[command(flatten)]
+    format: FormatArgs,
 }
 
 #[derive(Debug, Serialize)]
@@ -95,7 +96,7 @@ impl Check {
             };
             if found.is_empty() {
                 let place = path.display().to_string();
-                let problem = Problem::file(&place, format!("`{place}` holds no workflow"));
+                let problem = findings::NOTHING_TO_CHECK.file(&place, format!("`{place}` holds no workflow"));
                 problems.push(problem.hint("run from the repository's root, where `.github/` is"));
             }
             asked.extend(found);
@@ -127,8 +128,10 @@ impl Check {
                 bytes: source.text.len(),
             })
             .collect();
-        if output::wants_json(self.json) {
-            return output::json(&checked);
+        match self.format.chosen() {
+            Format::Json => return output::json(&checked),
+            Format::Sarif => return format::sarif("workflow-check", &[]),
+            Format::Text => {}
         }
         let rows: Vec<Vec<String>> = checked
             .iter()

@@ -6,11 +6,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::decode::Decoder;
-use super::problem::{Place, Problem, Problems, Span};
+use super::problem::{Place, Problems, Span};
 use super::scalar::Scalar;
 use super::source::Source;
 use super::tree::{self, Node, Value};
 use super::types::ScenarioType;
+use crate::findings::{changelog, config};
 
 /// A changelog as it is written.
 #[derive(Debug, JsonSchema)]
@@ -83,7 +84,8 @@ impl<'s> Changelog<'s> {
             _ if matches!(root.scalar(), Some(Scalar::Null)) => Vec::new(),
             _ => {
                 let message = format!("a changelog is a list of entries, not {}", root.kind());
-                return Err(Problem::at(source, root.span, message)
+                return Err(changelog::NOT_A_LIST
+                    .at(source, root.span, message)
                     .hint("start each entry with `- config-keys:`")
                     .into());
             }
@@ -119,12 +121,13 @@ impl<'s> Changelog<'s> {
         let added = beyond(&self.items, &earlier.items);
         let lost = beyond(&earlier.items, &self.items);
         let problems = lost.into_iter().map(|item| {
-            Problem::at(
-                earlier.source,
-                item.span,
-                "an entry that exists at the base is missing or altered at the head",
-            )
-            .hint("entries are only added: restore it, and describe the change in a new entry")
+            changelog::ALTERED_ENTRY
+                .at(
+                    earlier.source,
+                    item.span,
+                    "an entry that exists at the base is missing or altered at the head",
+                )
+                .hint("entries are only added: restore it, and describe the change in a new entry")
         });
         Problems(problems.collect()).into_result()?;
         Ok(added)
@@ -271,7 +274,7 @@ fn entry(d: &mut Decoder, node: &Node<'_>) -> Option<Entry> {
     for (field, set) in [("append-only", append_only), ("no-evals", no_evals)] {
         for (other, _) in modifiers.iter().filter(|(_, other_set)| set && *other_set) {
             let message = format!("`{field}` cannot stand with `{other}`");
-            d.report(f.at(field), message, "keep one of the two");
+            d.refuse(&config::CONFLICT, f.at(field), message, "keep one of the two");
         }
     }
     f.finish(d);

@@ -3,6 +3,7 @@
 //! Decoding never stops at the first problem: a value that is wrong is said and left out, and the rest is looked at.
 //! Names that are not asked for are unknown fields, so a decoder is also the list of what it knows.
 
+use std::panic::Location;
 use std::sync::Arc;
 
 use rust_decimal::Decimal;
@@ -11,6 +12,7 @@ use super::problem::{Place, Problem, Problems, Span, nearest};
 use super::scalar::Scalar;
 use super::source::Source;
 use super::tree::{Node, Value};
+use crate::findings::{Finding, config, refusals};
 
 /// The largest integer that a file may hold anywhere: sizes, counts and concurrencies are far below it.
 pub const MAX_INTEGER: u64 = 2_147_483_647;
@@ -39,11 +41,24 @@ impl Decoder {
         Place::new(&self.source, span)
     }
 
-    /// Reports a problem at a place.
+    /// Reports a problem at a place, with the id of the caller's area.
+    #[track_caller]
     pub fn report(&mut self, span: Span, message: impl Into<String>, hint: impl Into<String>) {
+        self.refuse(refusals::of_area(Location::caller()), span, message, hint);
+    }
+
+    /// Reports a finding at a place.
+    pub fn refuse(
+        &mut self,
+        finding: &'static Finding,
+        span: Span,
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
         let (message, hint) = (message.into(), hint.into());
-        self.problems
-            .push_at(&self.source, span, |problem| Problem { message, ..problem }.hint(hint));
+        self.problems.push_at(&self.source, span, |problem| {
+            Problem { message, ..problem }.hint(hint).id(finding)
+        });
     }
 
     fn mismatch(&mut self, node: &Node<'_>, name: &str, wanted: &str, hint: &str) {
@@ -54,7 +69,8 @@ impl Decoder {
             }
             _ => node.kind().to_owned(),
         };
-        self.report(node.span, format!("`{name}` is {found}, not {wanted}"), hint);
+        let message = format!("`{name}` is {found}, not {wanted}");
+        self.refuse(&config::WRONG_TYPE, node.span, message, hint);
     }
 
     /// A string: quoted, or plain text. A plain number is taken as it is written (`1.10` stays `1.10`).
@@ -63,11 +79,8 @@ impl Decoder {
             Some(Scalar::Null) => self.mismatch(node, name, "a string", "give it a value, or remove the field"),
             Some(Scalar::Bool(_)) => self.mismatch(node, name, "a string", "quote it if the text is meant"),
             Some(Scalar::Str(text)) if text.is_empty() => {
-                self.report(
-                    node.span,
-                    format!("`{name}` is empty"),
-                    "give it a value, or remove the field",
-                );
+                let hint = "give it a value, or remove the field";
+                self.refuse(&config::EMPTY, node.span, format!("`{name}` is empty"), hint);
             }
             Some(_) => return Some(node.text().to_owned()),
             None => self.mismatch(node, name, "a string", "write one value on the line"),
@@ -103,15 +116,12 @@ impl Decoder {
                     1 => "must be positive".to_owned(),
                     _ => format!("must be at least {least}"),
                 };
-                self.report(
-                    node.span,
-                    format!("`{name}` is {value}, it {wanted}"),
-                    "correct the number",
-                );
+                let message = format!("`{name}` is {value}, it {wanted}");
+                self.refuse(&config::OUT_OF_RANGE, node.span, message, "correct the number");
             }
             Some(Scalar::Int(value)) if value > i128::from(MAX_INTEGER) => {
                 let message = format!("`{name}` is {value}, the largest accepted is {MAX_INTEGER}");
-                self.report(node.span, message, "correct the number");
+                self.refuse(&config::OUT_OF_RANGE, node.span, message, "correct the number");
             }
             Some(Scalar::Int(value)) => return u64::try_from(value).ok(),
             Some(Scalar::Str(_)) if resembles(node, |s| matches!(s, Scalar::Int(_))) => {
@@ -127,7 +137,7 @@ impl Decoder {
         let value = self.integer(node, name, 1)?;
         if value > most {
             let message = format!("`{name}` is {value}, the most is {most}");
-            self.report(node.span, message, "correct the number");
+            self.refuse(&config::OUT_OF_RANGE, node.span, message, "correct the number");
             return None;
         }
         Some(value)
@@ -169,7 +179,8 @@ impl Decoder {
         let chosen = choices.iter().find(|(n, _)| *n == found).map(|(_, v)| *v);
         if chosen.is_none() {
             let hint = nearest(&found, choices.iter().map(|(n, _)| *n));
-            self.report(node.span, format!("`{found}` is not a value of `{name}`"), hint);
+            let message = format!("`{found}` is not a value of `{name}`");
+            self.refuse(&config::UNKNOWN_VALUE, node.span, message, hint);
         }
         chosen
     }
@@ -187,11 +198,8 @@ impl Decoder {
             return None;
         };
         if items.len() < least {
-            self.report(
-                node.span,
-                format!("`{name}` is an empty list"),
-                "give it at least one item",
-            );
+            let message = format!("`{name}` is an empty list");
+            self.refuse(&config::EMPTY, node.span, message, "give it at least one item");
             return None;
         }
         Some(items.iter().filter_map(|i| item(self, i)).collect())
@@ -274,11 +282,8 @@ impl<'n, 't> Fields<'n, 't> {
         match self.get(name) {
             Some(node) => decode(d, node, name),
             None => {
-                d.report(
-                    self.span,
-                    format!("{} lacks `{name}`", self.what),
-                    format!("add `{name}:`"),
-                );
+                let message = format!("{} lacks `{name}`", self.what);
+                d.refuse(&config::MISSING_FIELD, self.span, message, format!("add `{name}:`"));
                 None
             }
         }
@@ -297,11 +302,8 @@ impl<'n, 't> Fields<'n, 't> {
     /// Refuses a field that has no meaning here, with the reason.
     pub fn forbidden(&mut self, d: &mut Decoder, name: &'static str, reason: &str) {
         if self.get(name).is_some() {
-            d.report(
-                self.at(name),
-                format!("`{name}` cannot stand here: {reason}"),
-                "remove it",
-            );
+            let message = format!("`{name}` cannot stand here: {reason}");
+            d.refuse(&config::MISPLACED_FIELD, self.at(name), message, "remove it");
         }
     }
 
@@ -315,7 +317,7 @@ impl<'n, 't> Fields<'n, 't> {
                 let missing = self.asked.iter().copied().filter(|name| !self.has(name));
                 let hint = nearest(key.text(), missing);
                 let message = format!("unknown field `{}` in {}", key.text(), self.what);
-                d.report(key.span, message, hint);
+                d.refuse(&config::UNKNOWN_FIELD, key.span, message, hint);
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::problem::{Problem, nearest};
 use super::thresholds::{Calibrated, Threshold, Thresholds, is_misspelled};
+use crate::findings::config as findings;
 use crate::statistics::normal_below;
 
 /// Spreads between a floor and its mean under which good runs fail often.
@@ -33,6 +34,7 @@ pub fn review(thresholds: &Thresholds, known: &Known) -> Review {
         let message = |what: &str| format!("`models.{prefix}`: {what}");
         if let Some(why) = unknown(prefix, &known.prefixes) {
             let problem = thresholds.problem(
+                &findings::UNUSED_THRESHOLD,
                 Some(prefix),
                 None,
                 message(&format!("no config has this model prefix{}", why.0)),
@@ -48,19 +50,27 @@ pub fn review(thresholds: &Thresholds, known: &Known) -> Review {
     for (prefix, tasks) in std::iter::once(default).chain(own) {
         let within = prefix.map_or_else(|| "default".to_owned(), |prefix| format!("models.{prefix}"));
         for (task, threshold) in tasks {
-            let problem = |what: String| thresholds.problem(prefix, Some(task), format!("`{within}.{task}`: {what}"));
+            let problem = |finding, what: String| {
+                thresholds.problem(finding, prefix, Some(task), format!("`{within}.{task}`: {what}"))
+            };
             if let Some(why) = unknown(task, &known.tasks) {
                 let what = format!("no task file, suite or cluster knows this task{}", why.0);
-                review.errors.push(problem(what).hint(why.1));
+                review
+                    .errors
+                    .push(problem(&findings::UNUSED_THRESHOLD, what).hint(why.1));
             }
             match threshold.calibrated().and_then(distance) {
                 Some(Distance::Beyond(what)) => {
                     let hint = "a run as good as the mean fails: calibrate anew, or lower the floor";
-                    review.errors.push(problem(what).hint(hint));
+                    review
+                        .errors
+                        .push(problem(&findings::FLOOR_BEYOND_MEAN, what).hint(hint));
                 }
                 Some(Distance::Noise(what)) => {
                     let hint = "lower the floor, or calibrate it at a rate: sweepctl eval calibrate --false-alarm 0.01";
-                    review.warnings.push(problem(what).hint(hint));
+                    review
+                        .warnings
+                        .push(problem(&findings::FLOOR_IN_NOISE, what).hint(hint));
                 }
                 None => {}
             }

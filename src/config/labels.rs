@@ -5,10 +5,12 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 
+use super::asked::{self, Asked};
 use super::decode::Decoder;
 use super::problem::{Problems, nearest};
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The copy that serves a repository without labels of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/labels.yaml");
@@ -28,40 +30,34 @@ pub struct Labels {
 }
 
 /// How a primary label sweeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Primary {
-    /// Only the lowest concurrency of each topology.
-    #[schemars(default)]
-    pub trim: bool,
+    /// What it asks for.
+    #[schemars(flatten)]
+    pub asked: Asked,
     /// One job first; the rest only if it succeeds.
     #[schemars(default)]
     pub canary: bool,
-    /// The first failure of a matrix cancels its other jobs.
-    #[schemars(default)]
-    pub fail_fast: bool,
+}
+
+impl Primary {
+    /// Whether it asks for all that a sweep may measure.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.asked.narrowing().is_empty()
+    }
 }
 
 /// What a modifier label changes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields, extend("minProperties" = 2))]
 pub struct Modifier {
-    /// Its effect.
-    pub effect: Effect,
+    /// What it asks for besides.
+    #[schemars(flatten)]
+    pub asked: Asked,
     /// Whether the run may still be reused by a push.
     pub reusable: bool,
-}
-
-/// The effect of a modifier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-pub enum Effect {
-    /// Every eligible eval; throughput is kept.
-    AllEvals,
-    /// No throughput.
-    EvalsOnly,
-    /// Short agentic replays.
-    AgentxFast,
 }
 
 /// When a push to the default branch may take over a pull request's sweep.
@@ -115,7 +111,12 @@ impl Labels {
         if let (Some(primary), Some(modifiers)) = (&primary, &modifiers) {
             for label in modifiers.keys().filter(|label| primary.contains_key(*label)) {
                 let message = format!("`{label}` is a primary label and a modifier");
-                d.report(f.at("modifiers"), message, "give each label one meaning");
+                d.refuse(
+                    &config::NAMED_TWICE,
+                    f.at("modifiers"),
+                    message,
+                    "give each label one meaning",
+                );
             }
         }
         let skip_marker = f.required(d, "skip-marker", Decoder::string);
@@ -149,9 +150,8 @@ pub(super) fn named<T>(
 fn primary(d: &mut Decoder, node: &Node<'_>, label: &str) -> Option<Primary> {
     let mut f = d.fields(node, &format!("label `{label}`"))?;
     let primary = Primary {
-        trim: f.optional(d, "trim", Decoder::boolean).unwrap_or(false),
+        asked: Asked::decode(d, &mut f),
         canary: f.optional(d, "canary", Decoder::boolean).unwrap_or(false),
-        fail_fast: f.optional(d, "fail-fast", Decoder::boolean).unwrap_or(false),
     };
     f.finish(d);
     Some(primary)
@@ -159,18 +159,20 @@ fn primary(d: &mut Decoder, node: &Node<'_>, label: &str) -> Option<Primary> {
 
 fn modifier(d: &mut Decoder, node: &Node<'_>, label: &str) -> Option<Modifier> {
     let mut f = d.fields(node, &format!("label `{label}`"))?;
-    let effect = f.required(d, "effect", |d, n, name| {
-        let choices = [
-            ("all-evals", Effect::AllEvals),
-            ("evals-only", Effect::EvalsOnly),
-            ("agentx-fast", Effect::AgentxFast),
-        ];
-        d.choice(n, name, &choices)
-    });
+    let asked = Asked::decode(d, &mut f);
+    let switches: Vec<String> = asked::fields()
+        .into_iter()
+        .filter(|field| field.is_switch)
+        .map(|field| field.name)
+        .collect();
+    if !switches.iter().any(|name| f.has(name)) {
+        let hint = format!("give it one of `{}`, with the value `true`", switches.join("`, `"));
+        d.report(f.span, format!("the modifier `{label}` asks for nothing"), hint);
+    }
     let reusable = f.required(d, "reusable", Decoder::boolean);
     f.finish(d);
     Some(Modifier {
-        effect: effect?,
+        asked,
         reusable: reusable?,
     })
 }
@@ -180,7 +182,8 @@ fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> 
     let command = f.required(d, "command", |d, node, name| {
         let command = d.string(node, name)?;
         if !command.starts_with('/') || command.contains(char::is_whitespace) {
-            d.report(
+            d.refuse(
+                &config::MALFORMED,
                 node.span,
                 format!("`{command}` is not a command"),
                 "write one word that starts with `/`",
@@ -193,7 +196,12 @@ fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> 
             let who = d.string(node, name)?;
             if !ASSOCIATIONS.contains(&who.as_str()) {
                 let hint = nearest(&who, ASSOCIATIONS.iter().copied());
-                d.report(node.span, format!("`{who}` is no author association"), hint);
+                d.refuse(
+                    &config::UNKNOWN_VALUE,
+                    node.span,
+                    format!("`{who}` is no author association"),
+                    hint,
+                );
             }
             Some(who)
         })

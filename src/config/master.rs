@@ -10,10 +10,11 @@ use schemars::JsonSchema;
 
 use self::search_space::{Allowed, SearchEntry, SearchSpaceEntry};
 use super::decode::{Decoder, Fields};
-use super::problem::{Place, Problem, Problems, Span};
+use super::problem::{Place, Problems, Span};
 use super::source::Source;
 use super::tree::{self, Node};
 use super::types::{Component, ScenarioType, SeqLen};
+use crate::findings::config;
 
 /// A master file as it is written.
 #[derive(Debug, JsonSchema)]
@@ -190,7 +191,7 @@ pub fn load(sources: &[Arc<Source>]) -> Result<Master, Problems> {
                     if let Some((other, first)) = places.get(&config.key) {
                         let message = format!("config key `{}` stands in two places", config.key);
                         let hint = format!("the other is {}:{}:{}", other.name, first.line, first.column);
-                        problems.push(Problem::at(source, span, message).hint(hint));
+                        problems.push(config::NAMED_TWICE.at(source, span, message).hint(hint));
                         continue;
                     }
                     places.insert(config.key.clone(), (source, span));
@@ -211,11 +212,21 @@ fn load_one(source: &Arc<Source>) -> Result<Vec<(Config, Span)>, Problems> {
     if !empty {
         for (key, node) in d.entries(&root, "a master file") {
             if key.text().is_empty() {
-                d.report(key.span, "a config key is empty", "give the config a name");
+                d.refuse(
+                    &config::EMPTY,
+                    key.span,
+                    "a config key is empty",
+                    "give the config a name",
+                );
             }
             if key.text().contains('*') {
                 let message = format!("config key `{}` holds a `*`", key.text());
-                d.report(key.span, message, "`*` is for patterns; rename the key");
+                d.refuse(
+                    &config::MALFORMED,
+                    key.span,
+                    message,
+                    "`*` is for patterns; rename the key",
+                );
             }
             if let Some(config) = entry(&mut d, key.text(), key.span, node) {
                 configs.push((config, key.span));
@@ -239,14 +250,16 @@ fn entry(d: &mut Decoder, key: &str, at: Span, node: &Node<'_>) -> Option<Config
     let router = f.optional(d, "router", router);
     let transfer = f.optional(d, "kv-p2p-transfer", Decoder::string);
     if disagg && multinode == Some(false) {
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             f.at("disagg"),
             "`disagg: true` needs `multinode: true`",
             "correct one of the two",
         );
     }
     if f.has("kv-p2p-transfer") && multinode == Some(false) {
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             f.at("kv-p2p-transfer"),
             "`kv-p2p-transfer` needs `multinode: true`",
             "remove it",
@@ -265,7 +278,8 @@ fn entry(d: &mut Decoder, key: &str, at: Span, node: &Node<'_>) -> Option<Config
         && !label.starts_with("cluster:")
     {
         let message = format!("the agentic config `{key}` runs on `{label}`");
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             f.at("runner"),
             message,
             "agentic configs take a label that starts with `cluster:`",
@@ -303,7 +317,7 @@ fn scenarios(d: &mut Decoder, node: &Node<'_>, allowed: Allowed) -> Option<BothS
     });
     if !f.has("fixed-seq-len") && !f.has("agentic-coding") {
         let hint = "add `fixed-seq-len` or `agentic-coding`";
-        d.report(f.span, "`scenarios` holds no scenario", hint);
+        d.refuse(&config::EMPTY, f.span, "`scenarios` holds no scenario", hint);
     }
     f.finish(d);
     Some((fixed, agentic))
@@ -325,7 +339,7 @@ fn agentic(d: &mut Decoder, node: &Node<'_>, allowed: Allowed) -> Option<Agentic
         let share = d.decimal(node, name)?;
         if share <= Decimal::ZERO || share > Decimal::ONE {
             let message = format!("`{name}` is {share}, it must be above 0 and at most 1");
-            d.report(node.span, message, "write a share such as 0.8");
+            d.refuse(&config::OUT_OF_RANGE, node.span, message, "write a share such as 0.8");
         }
         Some(share)
     });
@@ -355,7 +369,8 @@ pub(super) fn component(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<
     let version = f.optional(d, "version", |d, node, field| {
         let version = d.string(node, field)?;
         if version.starts_with("image:") {
-            d.report(
+            d.refuse(
+                &config::MALFORMED,
                 node.span,
                 format!("the version of `{name}` is an image"),
                 "write a version number",
@@ -374,7 +389,12 @@ pub(super) fn component(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<
 pub(super) fn router(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Component> {
     let router = component(d, node, name)?;
     if router.version.is_none() {
-        d.report(node.span, format!("`{name}` lacks `version`"), "add `version:`");
+        d.refuse(
+            &config::MISSING_FIELD,
+            node.span,
+            format!("`{name}` lacks `version`"),
+            "add `version:`",
+        );
     }
     Some(router)
 }

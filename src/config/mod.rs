@@ -1,8 +1,14 @@
 //! What people write: one loader for every YAML file, and the typed form of each kind.
 
+// Every finding has an id of its own: see clippy.toml.
+#![warn(clippy::disallowed_methods)]
+
+pub mod asked;
 pub mod changelog;
 pub mod clusters;
 pub mod decode;
+pub mod draw;
+pub mod fields;
 pub mod floors;
 pub mod kind;
 pub mod labels;
@@ -38,9 +44,6 @@ pub fn load<T>(
     let value = decode(&mut decoder, &root);
     decoder.problems.into_result()?;
     value.ok_or_else(|| {
-        Problems::from(problem::Problem::file(
-            &source.name,
-            "the file holds nothing that can be read",
-        ))
+        Problems::from(crate::findings::config::NOTHING.file(&source.name, "the file holds nothing that can be read"))
     })
 }

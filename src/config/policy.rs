@@ -10,10 +10,12 @@ use indexmap::IndexMap;
 use schemars::JsonSchema;
 
 use super::decode::{Decoder, Fields};
+pub use super::fields::Field;
 use super::problem::{Problem, Problems, nearest};
 use super::source::Source;
 use super::tree::Node;
 use super::types::{NodeKind, ScenarioType, SeqLen};
+use crate::findings::config;
 
 /// The copy that serves a repository without a policy of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/eval-policy.yaml");
@@ -227,38 +229,19 @@ pub struct Evaluator {
     pub suite: String,
 }
 
-macro_rules! fields {
-    ($($variant:ident = $name:literal),+ $(,)?) => {
-        /// A field of a row by which rows are grouped and matched.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, JsonSchema)]
-        #[allow(missing_docs, reason = "each is the row's field of that name")]
-        pub enum Field {
-            $(#[schemars(rename = $name)] $variant),+
-        }
-        impl Field {
-            /// Every field with its name in a row; `prefill.` and `decode.` reach into a side.
-            pub const CHOICES: &'static [(&'static str, Self)] = &[$(($name, Self::$variant)),+];
-            /// Its name.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $name),+ }
-            }
-        }
-    };
-}
+impl JsonSchema for Field {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Field".into()
+    }
 
-fields! {
-    Image = "image", Model = "model", ModelPrefix = "model-prefix", Precision = "precision",
-    Framework = "framework", Runner = "runner", Isl = "isl", Osl = "osl", Tp = "tp", Pp = "pp",
-    DcpSize = "dcp-size", PcpSize = "pcp-size", Ep = "ep", DpAttn = "dp-attn",
-    SpecDecoding = "spec-decoding", Disagg = "disagg", KvOffloading = "kv-offloading",
-    KvP2pTransfer = "kv-p2p-transfer", ScenarioType = "scenario-type",
-    PrefillNumWorker = "prefill.num-worker", PrefillTp = "prefill.tp", PrefillPp = "prefill.pp",
-    PrefillDcpSize = "prefill.dcp-size", PrefillPcpSize = "prefill.pcp-size", PrefillEp = "prefill.ep",
-    PrefillDpAttn = "prefill.dp-attn", PrefillHardware = "prefill.hardware",
-    DecodeNumWorker = "decode.num-worker", DecodeTp = "decode.tp", DecodePp = "decode.pp",
-    DecodeDcpSize = "decode.dcp-size", DecodePcpSize = "decode.pcp-size", DecodeEp = "decode.ep",
-    DecodeDpAttn = "decode.dp-attn", DecodeHardware = "decode.hardware",
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let names: Vec<String> = Self::of_groups().map(Self::name).collect();
+        schemars::json_schema!({
+            "description": "A field of a row by which rows are grouped and matched.",
+            "type": "string",
+            "enum": names,
+        })
+    }
 }
 
 impl EvalPolicies {
@@ -283,7 +266,12 @@ impl EvalPolicies {
                 && !policies.contains_key(active)
             {
                 let hint = nearest(active, policies.keys().map(String::as_str));
-                d.report(f.at("active"), format!("no policy is named `{active}`"), hint);
+                d.refuse(
+                    &config::UNKNOWN_NAME,
+                    f.at("active"),
+                    format!("no policy is named `{active}`"),
+                    hint,
+                );
             }
             f.finish(d);
             Some(Self {
@@ -311,7 +299,8 @@ impl EvalPolicies {
             .get_key_value(name)
             .map(|(name, policy)| (name.as_str(), policy))
             .ok_or_else(|| {
-                Problem::file("", format!("no eval policy is named `{name}`"))
+                config::UNKNOWN_NAME
+                    .file("", format!("no eval policy is named `{name}`"))
                     .hint(nearest(name, self.policies.keys().map(String::as_str)))
             })
     }
@@ -402,7 +391,8 @@ fn rule(d: &mut Decoder, node: &Node<'_>) -> Option<Rule> {
     let merge = f.optional(d, "merge", Decoder::boolean).unwrap_or(false);
     let evaluator = f.optional(d, "evaluator", evaluator);
     if f.has("fallback") && !f.has("floor") {
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at("fallback"),
             "`fallback` needs a `floor`",
             "without one every group has a row",
@@ -437,7 +427,9 @@ fn matching(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<(Field, 
 }
 
 fn field(d: &mut Decoder, node: &Node<'_>) -> Option<Field> {
-    d.choice(node, "a row's fields", Field::CHOICES)
+    let choices: Vec<(String, Field)> = Field::of_groups().map(|field| (field.name(), field)).collect();
+    let choices: Vec<(&str, Field)> = choices.iter().map(|(name, field)| (name.as_str(), *field)).collect();
+    d.choice(node, "a row's fields", &choices)
 }
 
 fn group_by(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<GroupBy> {

@@ -10,6 +10,7 @@ use super::decode::Decoder;
 use super::problem::Problems;
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The priorities file. A job's score is the base plus every adjustment that fits it; higher scores go first.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
@@ -116,7 +117,8 @@ impl Priorities {
             let version = f.required(d, "version", |d, node, name| {
                 let version = d.integer(node, name, 1)?;
                 if version != 1 {
-                    d.report(
+                    d.refuse(
+                        &config::VERSION,
                         node.span,
                         format!("version {version} is not known"),
                         "write `version: 1`",

@@ -1,10 +1,13 @@
 //! What is wrong with an input: what, where, why, and the way out.
 
-use std::borrow::Cow;
 use std::fmt;
+use std::panic::Location;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::draw;
 use super::source::Source;
+use crate::findings::{Finding, Severity, files, refusals};
 
 /// A place in a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -51,8 +54,21 @@ impl Place {
 
     /// A problem here.
     #[must_use]
+    #[track_caller]
+    #[expect(clippy::disallowed_methods, reason = "it is one of them")]
     pub fn problem(&self, message: impl Into<String>) -> Problem {
         Problem::at(&self.source, self.span, message)
+    }
+
+    /// The line, counted from 1.
+    #[must_use]
+    pub fn line(&self) -> usize {
+        self.span.line
+    }
+
+    /// A finding here.
+    pub(crate) fn found(&self, finding: &'static Finding, message: impl Into<String>) -> Problem {
+        finding.at(&self.source, self.span, message)
     }
 }
 
@@ -79,6 +95,10 @@ impl fmt::Display for Place {
 /// One problem of one input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
+    /// What kind of finding it is.
+    pub finding: &'static Finding,
+    /// How much it weighs here.
+    pub severity: Severity,
     /// The file's name.
     pub file: String,
     /// The place, where there is one.
@@ -94,10 +114,25 @@ pub struct Problem {
 }
 
 impl Problem {
-    /// A problem of a whole file.
+    /// A problem of a whole file, with the id of the caller's area.
     #[must_use]
+    #[track_caller]
     pub fn file(file: &str, message: impl Into<String>) -> Self {
+        Self::found(refusals::of_area(Location::caller()), file, message)
+    }
+
+    /// A problem at a place, with the id of the caller's area.
+    #[must_use]
+    #[track_caller]
+    pub fn at(source: &Source, span: Span, message: impl Into<String>) -> Self {
+        Self::found(refusals::of_area(Location::caller()), &source.name, message).spanning(source, span)
+    }
+
+    /// A finding of a whole file.
+    pub(crate) fn found(finding: &'static Finding, file: &str, message: impl Into<String>) -> Self {
         Self {
+            finding,
+            severity: finding.severity,
             file: file.to_owned(),
             span: None,
             message: message.into(),
@@ -107,17 +142,53 @@ impl Problem {
         }
     }
 
-    /// A problem at a place.
+    pub(crate) fn spanning(mut self, source: &Source, span: Span) -> Self {
+        source.line(span.line).clone_into(&mut self.line);
+        self.span = Some(span);
+        self
+    }
+
+    /// Gives it the id of a kind of finding.
     #[must_use]
-    pub fn at(source: &Source, span: Span, message: impl Into<String>) -> Self {
-        Self {
-            file: source.name.clone(),
-            span: Some(span),
-            message: message.into(),
-            hint: None,
-            line: source.line(span.line).to_owned(),
-            log: Vec::new(),
-        }
+    pub fn id(mut self, finding: &'static Finding) -> Self {
+        self.finding = finding;
+        self.severity = finding.severity;
+        self
+    }
+
+    /// Makes it one that does not fail the command.
+    #[must_use]
+    pub fn warning(mut self) -> Self {
+        self.severity = Severity::Warning;
+        self
+    }
+
+    /// Makes it one that is worth knowing, and nothing wrong.
+    #[must_use]
+    pub fn notice(mut self) -> Self {
+        self.severity = Severity::Notice;
+        self
+    }
+
+    /// The way out: the one given here, or that of its kind.
+    #[must_use]
+    pub fn remedy(&self) -> &str {
+        self.hint.as_deref().unwrap_or(self.finding.remedy)
+    }
+
+    /// The path of its file in the work tree: a text that came from a commit is named `<ref>:<path>`.
+    #[must_use]
+    pub fn path(&self) -> PathBuf {
+        let in_commit = self.file.split_once(':').map(|(_, path)| Path::new(path));
+        let path = in_commit.filter(|path| path.is_file());
+        path.unwrap_or(Path::new(&self.file)).to_path_buf()
+    }
+
+    /// The column behind a place, within its line.
+    #[must_use]
+    pub fn end_column(&self, span: Span) -> usize {
+        let line = self.line.chars().count() + 1;
+        (span.column + span.length).min(line).max(span.column + 1)
     }
 
     /// Adds the last lines of a log.
@@ -136,69 +207,10 @@ impl Problem {
 }
 
 impl fmt::Display for Problem {
-    /// The message, the place, the offending line with a caret, and the way out, as compilers show it.
+    /// The message with its id, the place, the offending line with a caret, and the way out, as compilers show it.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "error: {}", printable(&shortened(&self.message)))?;
-        if let Some(span) = self.span {
-            let gutter = span.line.to_string().len();
-            let (text, lead) = excerpt(&self.line, span.column);
-            let room = text.chars().count().saturating_sub(lead);
-            write!(
-                f,
-                "\n{:gutter$}--> {}:{}:{}\n{:gutter$} |\n{} | {}\n{:gutter$} | {:lead$}{}",
-                "",
-                printable(&self.file),
-                span.line,
-                span.column,
-                "",
-                span.line,
-                text,
-                "",
-                "",
-                "^".repeat(span.length.min(room).max(1)),
-            )?;
-        } else if !self.file.is_empty() && !self.message.contains(&self.file) {
-            write!(f, "\n --> {}", printable(&self.file))?;
-        }
-        for line in &self.log {
-            write!(f, "\n  | {}", printable(line))?;
-        }
-        if let Some(hint) = &self.hint {
-            write!(f, "\n  = help: {}", printable(hint))?;
-        }
-        Ok(())
+        f.write_str(&draw::plain(self))
     }
-}
-
-/// The longest message that is shown, in characters.
-const MESSAGE: usize = 1000;
-
-/// A message that an absurdly long name does not fill the screen with.
-fn shortened(text: &str) -> Cow<'_, str> {
-    match text.char_indices().nth(MESSAGE) {
-        Some((end, _)) => Cow::Owned(format!("{}...", &text[..end])),
-        None => Cow::Borrowed(text),
-    }
-}
-
-/// The widest part of an offending line that is shown, in characters.
-const EXCERPT: usize = 120;
-
-/// The part of a line around a column, and how many characters of it stand before that column.
-fn excerpt(line: &str, column: usize) -> (String, usize) {
-    let skip = (column - 1).saturating_sub(EXCERPT / 2);
-    let mut text: String = line
-        .chars()
-        .skip(skip)
-        .take(EXCERPT)
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .collect();
-    let mut lead = column - 1 - skip;
-    if skip > 0 {
-        text.insert_str(0, "...");
-        lead += 3;
-    }
-    (text, lead)
 }
 
 /// Text from an input on one line, safe on a terminal and in a log of the Actions runner: control characters, and those
@@ -236,10 +248,14 @@ impl Problems {
     /// Adds a problem of a text, unless there are enough; the last one says that there are more.
     pub fn push_at(&mut self, source: &Source, span: Span, problem: impl FnOnce(Problem) -> Problem) {
         match self.0.len() {
-            count if count < Self::MAX => self.push(problem(Problem::at(source, span, ""))),
+            count if count < Self::MAX => self.push(problem(files::TOO_MANY.at(source, span, ""))),
             Self::MAX => {
                 let message = format!("this file has more problems than the {} that are shown", Self::MAX);
-                self.push(Problem::at(source, span, message).hint("correct those, and check again"));
+                self.push(
+                    files::TOO_MANY
+                        .at(source, span, message)
+                        .hint("correct those, and check again"),
+                );
             }
             _ => {}
         }
@@ -288,16 +304,7 @@ impl From<Problem> for Problems {
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.0.iter().enumerate() {
-            if index > 0 {
-                f.write_str("\n\n")?;
-            }
-            write!(f, "{problem}")?;
-        }
-        if self.0.len() > 1 {
-            write!(f, "\n\n{} problems", self.0.len())?;
-        }
-        Ok(())
+        f.write_str(&draw::all_plain(self))
     }
 }
 
@@ -340,7 +347,9 @@ mod tests {
 
     #[test]
     fn no_name_starts_a_line_or_a_command() {
-        let problem = Problem::file("a\n::error::x", "b\r\n::add-mask::y").hint("c ##[group]z");
+        let problem = files::MISSING
+            .file("a\n::error::x", "b\r\n::add-mask::y")
+            .hint("c ##[group]z");
         let text = problem.to_string();
         assert!(text.lines().all(|line| !line.trim_start().starts_with("::")), "{text}");
         assert!(!text.contains("##["), "{text}");

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use super::problem::{Problem, Span};
+use crate::findings::files;
 
 /// The largest configuration file that is read, in bytes (64 MiB).
 ///
@@ -48,14 +49,17 @@ impl Source {
     /// As [`Source::read`].
     pub fn read_as(path: &Path, name: &str) -> Result<Self, Problem> {
         let failed = |error: std::io::Error| match error.kind() {
-            std::io::ErrorKind::NotFound => Problem::file(name, format!("`{name}` does not exist"))
+            std::io::ErrorKind::NotFound => files::MISSING
+                .file(name, format!("`{name}` does not exist"))
                 .hint("check the path, or run from the repository's root"),
-            _ => Problem::file(name, format!("`{name}` cannot be read: {error}")),
+            _ => files::UNREADABLE.file(name, format!("`{name}` cannot be read: {error}")),
         };
         let metadata = std::fs::metadata(path).map_err(failed)?;
         // The writer of a named pipe may never come; what a shell passes by /dev is on its way.
         if metadata.file_type().is_fifo() && !path.starts_with("/dev") && !path.starts_with("/proc") {
-            return Err(Problem::file(name, format!("`{name}` is not a regular file")).hint("replace it by a file"));
+            return Err(files::NOT_REGULAR
+                .file(name, format!("`{name}` is not a regular file"))
+                .hint("replace it by a file"));
         }
         let file = std::fs::File::open(path).map_err(failed)?;
         let mut bytes = Vec::new();
@@ -74,24 +78,28 @@ impl Source {
         let text = String::from_utf8(bytes).map_err(|error| {
             let at = error.utf8_error().valid_up_to();
             let line = 1 + error.as_bytes()[..at].iter().filter(|b| **b == b'\n').count();
-            Problem::file(name, format!("byte {at}, on line {line}, is not UTF-8")).hint("save the file as UTF-8")
+            files::NOT_TEXT
+                .file(name, format!("byte {at}, on line {line}, is not UTF-8"))
+                .hint("save the file as UTF-8")
         })?;
         let source = Self::new(name, text);
         match source.text.char_indices().find(|(_, c)| is_control(*c)) {
             None => Ok(source),
-            Some((at, c)) => Err(Problem::at(
-                &source,
-                Span::of(&source.text, at, at + c.len_utf8()),
-                format!("control character U+{:04X}", u32::from(c)),
-            )
-            .hint("remove it: only tab and line ends are allowed")),
+            Some((at, c)) => Err(files::NOT_TEXT
+                .at(
+                    &source,
+                    Span::of(&source.text, at, at + c.len_utf8()),
+                    format!("control character U+{:04X}", u32::from(c)),
+                )
+                .hint("remove it: only tab and line ends are allowed")),
         }
     }
 
     /// The problem of a text over [`MAX_BYTES`].
     #[must_use]
     pub fn too_large(name: &str) -> Problem {
-        Problem::file(name, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
+        files::TOO_LARGE
+            .file(name, format!("the file is larger than {} MiB", MAX_BYTES >> 20))
             .hint("split it: several master files are merged")
     }
 

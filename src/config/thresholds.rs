@@ -12,6 +12,7 @@ use super::decode::{Decoder, Fields};
 use super::problem::{Place, Problem, Problems};
 use super::source::Source;
 use super::tree::{Node, Value};
+use crate::findings::{Finding, config};
 
 /// The copy that serves a repository without thresholds of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/thresholds.yaml");
@@ -202,17 +203,23 @@ impl Thresholds {
     }
 
     fn missed(&self, prefix: Option<&str>, task: Option<&str>, message: String) -> Problem {
-        self.problem(prefix, task, message)
+        self.problem(&config::UNUSED_THRESHOLD, prefix, task, message)
             .hint("a threshold that reaches nothing protects nothing: correct the key")
     }
 
     /// A problem of a key, at its place.
     #[must_use]
-    pub fn problem(&self, prefix: Option<&str>, task: Option<&str>, message: String) -> Problem {
+    pub fn problem(
+        &self,
+        finding: &'static Finding,
+        prefix: Option<&str>,
+        task: Option<&str>,
+        message: String,
+    ) -> Problem {
         let is_it = |key: &&KeyPlace| key.prefix.as_deref() == prefix && key.task.as_deref() == task;
         match self.places.iter().find(is_it) {
-            Some(key) => key.place.problem(message),
-            None => Problem::file("thresholds.yaml", message),
+            Some(key) => finding.here(&key.place, message),
+            None => finding.file("thresholds.yaml", message),
         }
     }
 }
@@ -291,7 +298,8 @@ fn calibration_is_whole(d: &mut Decoder, f: &Fields<'_, '_>) {
     let parts = ["mean", "spread", "samples"];
     let there: Vec<_> = parts.iter().filter(|part| f.has(part)).collect();
     if !there.is_empty() && there.len() < parts.len() {
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at(there[0]),
             "a calibration has `mean`, `spread` and `samples`",
             "give all three, or none",
@@ -321,7 +329,8 @@ fn spread(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<f64> {
 fn share(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<f64> {
     let value = d.decimal(node, name)?;
     if value < Decimal::ZERO || value > Decimal::ONE {
-        d.report(
+        d.refuse(
+            &config::OUT_OF_RANGE,
             node.span,
             format!("`{name}` is {value}, it must be 0 to 1"),
             "write a share such as 0.9",

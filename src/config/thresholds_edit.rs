@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::problem::{Problem, Problems};
+use super::problem::Problems;
 use super::source::Source;
 use super::thresholds::{Calibrated, Threshold, Thresholds};
+use crate::findings::config as findings;
 
 /// The text of a thresholds file with one threshold of a model set; its `metric` and `max-empty` are kept.
 ///
@@ -25,7 +26,7 @@ pub fn set(source: &Arc<Source>, prefix: &str, task: &str, found: &Calibrated) -
         let is_it =
             |key: &&super::thresholds::KeyPlace| key.prefix.as_deref() == Some(prefix) && key.task.as_deref() == of;
         let key = thresholds.places.iter().find(is_it)?;
-        key.place.problem("").span.map(|span| span.line - 1)
+        Some(key.place.line() - 1)
     };
     let mut lines: Vec<String> = source.text.lines().map(str::to_owned).collect();
     let entry = format!("{}: {}", quoted(task), flow(&wanted));
@@ -45,7 +46,7 @@ pub fn set(source: &Arc<Source>, prefix: &str, task: &str, found: &Calibrated) -
         _ => {
             let message = format!("the threshold of `{prefix}` `{task}` cannot be set where it stands");
             let hint = format!("write it by hand: under `models`, `{prefix}`, in a line of its own: {entry}");
-            Err(Problem::file(&source.name, message).hint(hint).into())
+            Err(findings::OTHER_FORM.file(&source.name, message).hint(hint).into())
         }
     }
 }

@@ -12,6 +12,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, Span as ParserSpan};
 use super::problem::{Problem, Problems, Span};
 use super::scalar::{Scalar, resolve};
 use super::source::Source;
+use crate::findings::{Finding, files};
 
 /// How deeply a file may nest. Real files stay under 12.
 pub const MAX_DEPTH: usize = 64;
@@ -109,7 +110,8 @@ pub fn parse(source: &Source) -> Result<Node<'_>, Problems> {
             if error.info().contains("recursion limit") {
                 return too_deep(source, span);
             }
-            Problem::at(source, span, format!("not YAML: {}", error.info())).hint(way_out(error.info()))
+            let message = format!("not YAML: {}", error.info());
+            files::SYNTAX.at(source, span, message).hint(way_out(error.info()))
         })?;
         builder.event(event, span)?;
     }
@@ -169,23 +171,19 @@ impl<'s> Builder<'s> {
             Event::SequenceEnd | Event::MappingEnd => self.pop()?,
             Event::Alias(anchor) => self.alias(anchor, span)?,
             Event::DocumentStart(_) if self.root.is_some() => {
-                return Err(self
-                    .problem(span, "a second document")
-                    .hint("one file holds one document: remove the `---`"));
+                let problem = files::DOCUMENTS.at(self.source, span, "a second document");
+                return Err(problem.hint("one file holds one document: remove the `---`"));
             }
             _ => {}
         }
         Ok(())
     }
 
-    fn problem(&self, span: Span, message: impl Into<String>) -> Problem {
-        Problem::at(self.source, span, message)
-    }
-
-    fn report(&mut self, span: Span, message: impl Into<String>, hint: &str) {
+    fn refuse(&mut self, finding: &'static Finding, span: Span, message: impl Into<String>, hint: &str) {
         let message = message.into();
-        self.problems
-            .push_at(self.source, span, |problem| Problem { message, ..problem }.hint(hint));
+        self.problems.push_at(self.source, span, |problem| {
+            Problem { message, ..problem }.hint(hint).id(finding)
+        });
     }
 
     /// Whether a tag makes its scalar a string. Tags beyond the core ones are problems.
@@ -198,7 +196,8 @@ impl<'s> Builder<'s> {
             );
         let non_specific = tag.handle.is_empty() && tag.suffix == "!";
         if !core && !non_specific {
-            self.report(span, format!("the tag `{}` is not accepted", tag.suffix), "remove it");
+            let message = format!("the tag `{}` is not accepted", tag.suffix);
+            self.refuse(&files::TAG, span, message, "remove it");
         }
         tag.suffix == "str" || tag.suffix == "!"
     }
@@ -226,7 +225,8 @@ impl<'s> Builder<'s> {
     fn close(&mut self, node: Node<'s>, anchor: usize) -> Result<(), Problem> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
-            let problem = self.problem(node.span, format!("the file holds more than {MAX_NODES} values"));
+            let message = format!("the file holds more than {MAX_NODES} values");
+            let problem = files::TOO_MANY_VALUES.at(self.source, node.span, message);
             return Err(problem.hint("split it: several master files are merged"));
         }
         if anchor > 0 {
@@ -249,14 +249,16 @@ impl<'s> Builder<'s> {
         self.alias_nodes += node.nodes();
         if self.alias_nodes > MAX_ALIAS_NODES {
             let message = format!("the anchors and aliases of this file repeat more than {MAX_ALIAS_NODES} values");
-            return Err(self.problem(span, message).hint("write the values out"));
+            let problem = files::ALIAS.at(self.source, span, message);
+            return Err(problem.hint("write the values out"));
         }
         Ok(())
     }
 
     fn alias(&mut self, anchor: usize, span: Span) -> Result<(), Problem> {
         let Some(node) = self.anchors.get(&anchor) else {
-            return Err(self.problem(span, "an alias to something that contains it"));
+            let message = "an alias to something that contains it";
+            return Err(files::ALIAS.at(self.source, span, message).hint("write the values out"));
         };
         let node = node.clone();
         self.repeats(&node, span)?;
@@ -270,11 +272,8 @@ impl<'s> Builder<'s> {
         let mut own = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let Value::Scalar { text, plain } = &key.value else {
-                self.report(
-                    key.span,
-                    format!("a key that is {}", key.kind()),
-                    "keys are plain names",
-                );
+                let message = format!("a key that is {}", key.kind());
+                self.refuse(&files::KEY, key.span, message, "keys are plain names");
                 continue;
             };
             if *plain && text == "<<" {
@@ -284,7 +283,7 @@ impl<'s> Builder<'s> {
             if let Some(first) = seen.insert(text.to_string(), key.span) {
                 let message = format!("duplicate key `{text}`");
                 let hint = format!("it stands first on line {}; remove one", first.line);
-                self.report(key.span, message, &hint);
+                self.refuse(&files::DUPLICATE_KEY, key.span, message, &hint);
             }
             own.push((key, value));
         }
@@ -295,7 +294,8 @@ impl<'s> Builder<'s> {
             };
             for map in maps {
                 let Value::Map(pairs) = map.value else {
-                    self.report(map.span, "`<<` merges mappings only", "write the fields out");
+                    let message = "`<<` merges mappings only";
+                    self.refuse(&files::MERGE, map.span, message, "write the fields out");
                     continue;
                 };
                 for (key, value) in pairs {
@@ -334,7 +334,8 @@ fn way_out(info: &str) -> &'static str {
 }
 
 fn too_deep(source: &Source, span: Span) -> Problem {
-    Problem::at(source, span, format!("nested more than {MAX_DEPTH} levels deep"))
+    let problem = files::TOO_DEEP.at(source, span, format!("nested more than {MAX_DEPTH} levels deep"));
+    problem.hint("check the brackets and the indentation")
 }
 
 fn place(span: &ParserSpan) -> Span {

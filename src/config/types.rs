@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use super::fields::{Parallelism, Role};
+
 /// Input and output sequence lengths, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SeqLen {
@@ -147,76 +149,4 @@ pub struct Component {
     /// Its version; an image reference is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-}
-
-/// How a model is split over the GPUs of one node.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Parallelism {
-    /// Tensor parallel size.
-    pub tp: u64,
-    /// Pipeline parallel size.
-    pub pp: u64,
-    /// Decode context parallel size; divides `tp`.
-    pub dcp_size: u64,
-    /// Prefill context parallel size.
-    pub pcp_size: u64,
-    /// Expert parallel size, as written.
-    pub ep: Option<u64>,
-    /// Data parallel attention, as written.
-    pub dp_attn: Option<bool>,
-}
-
-impl Parallelism {
-    /// GPUs of one server: `tp * pp * pcp_size`.
-    #[must_use]
-    pub fn gpus(&self) -> u64 {
-        self.tp * self.pp * self.pcp_size
-    }
-}
-
-/// One side of a multi-node deployment.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Role {
-    /// Workers; 0 for the decode side of an aggregated deployment.
-    pub num_worker: u64,
-    /// Tensor parallel size of one worker.
-    pub tp: u64,
-    /// Expert parallel size of one worker.
-    pub ep: u64,
-    /// Data parallel attention.
-    pub dp_attn: bool,
-    /// The GPUs of this side, where the two differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hardware: Option<String>,
-    /// `NAME=VALUE` pairs for the launch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub additional_settings: Option<Vec<String>>,
-    /// Pipeline parallel size of one worker.
-    #[serde(default = "one")]
-    pub pp: u64,
-    /// Decode context parallel size; divides `tp`.
-    #[serde(default = "one")]
-    pub dcp_size: u64,
-    /// Prefill context parallel size.
-    #[serde(default = "one")]
-    pub pcp_size: u64,
-}
-
-impl Role {
-    /// GPUs of one worker: `tp * pp * pcp_size`.
-    #[must_use]
-    pub fn gpus_per_worker(&self) -> u64 {
-        self.tp * self.pp * self.pcp_size
-    }
-
-    /// GPUs of all workers.
-    #[must_use]
-    pub fn gpus(&self) -> u64 {
-        self.num_worker * self.gpus_per_worker()
-    }
-}
-
-pub(crate) fn one() -> u64 {
-    1
 }

@@ -20,6 +20,7 @@ use super::problem::{Problems, nearest};
 use super::runners::Runners;
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The copy that serves a repository without settings of its own: what `sweepctl init` starts with.
 pub const BUILT_IN: &str = include_str!("../workflow/starter/workflows.yaml");
@@ -308,7 +309,12 @@ fn word(d: &mut Decoder, node: &Node<'_>, name: &str, what: &str) -> Option<Stri
     let text = d.string(node, name)?;
     if !is_word(&text) {
         let message = format!("`{text}` is not {what}");
-        d.report(node.span, message, "use letters, digits, `-` and `_`");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            message,
+            "use letters, digits, `-` and `_`",
+        );
         return None;
     }
     Some(text)
@@ -352,7 +358,12 @@ fn repository(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let is_name =
         |part: &&str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if parts.len() != 2 || !parts.iter().all(is_name) {
-        d.report(node.span, format!("`{text}` is no repository"), "write `owner/name`");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            format!("`{text}` is no repository"),
+            "write `owner/name`",
+        );
         return None;
     }
     Some(text)
@@ -365,7 +376,12 @@ fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
         // It becomes a comment, so it stays on its line.
         let is_version = version.split('.').all(is_word);
         if !is_version {
-            d.report(n.span, format!("`{version}` is no version"), "write one such as v1.2.3");
+            d.refuse(
+                &config::MALFORMED,
+                n.span,
+                format!("`{version}` is no version"),
+                "write one such as v1.2.3",
+            );
         }
         is_version.then_some(version)
     });
@@ -374,7 +390,12 @@ fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
         let is_sha = sha.len() == 40 && sha.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if !is_sha {
             let message = format!("`{sha}` is no commit");
-            d.report(n.span, message, "write its 40 hex digits: a tag can be moved");
+            d.refuse(
+                &config::MALFORMED,
+                n.span,
+                message,
+                "write its 40 hex digits: a tag can be moved",
+            );
         }
         is_sha.then_some(sha)
     });
@@ -390,7 +411,12 @@ fn permissions(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Permissio
     for (key, value) in d.entries(node, name) {
         if !SCOPES.contains(&key.text()) {
             let hint = nearest(key.text(), SCOPES.iter().copied());
-            d.report(key.span, format!("`{}` is no scope of a token", key.text()), hint);
+            d.refuse(
+                &config::UNKNOWN_VALUE,
+                key.span,
+                format!("`{}` is no scope of a token", key.text()),
+                hint,
+            );
             continue;
         }
         if let Some(access) = d.choice(value, key.text(), Access::NAMES) {
@@ -441,12 +467,17 @@ fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
         !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !is_name {
         let message = format!("`{name}` is not the name of a secret");
-        d.report(node.span, message, "use letters, digits and `_`");
+        d.refuse(&config::MALFORMED, node.span, message, "use letters, digits and `_`");
         return None;
     }
     if name.to_ascii_uppercase().starts_with("GITHUB_") {
         let message = format!("`{name}` is GitHub's own");
-        d.report(node.span, message, "secrets cannot start with GITHUB_");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            message,
+            "secrets cannot start with GITHUB_",
+        );
         return None;
     }
     Some(name)

@@ -7,7 +7,8 @@ use serde::Serialize;
 
 use super::event::{Action, Event, Inputs, PullRequest, Push};
 use super::text::{any_of, code, listed};
-use crate::config::labels::{Effect, Labels, Modifier, Primary};
+use crate::config::asked::{Asked, output_name, value_text};
+use crate::config::labels::{Labels, Modifier, Primary};
 use crate::config::problem::Problem;
 
 /// What git says of an event's commits.
@@ -35,9 +36,13 @@ pub struct Decision {
     pub base_ref: String,
     /// Where it is compared to; empty where nothing is compared.
     pub head_ref: String,
-    /// How it sweeps; nothing where it does not run.
+    /// What is asked of the sweep; nothing where it does not run.
     #[serde(flatten)]
-    pub sweep: Sweep,
+    pub asked: Asked,
+    /// One job first; the rest only if it succeeds.
+    pub canary: bool,
+    /// Whether a push may take over the results: a pull request's full sweep without a modifier that forbids it.
+    pub reusable: bool,
     /// Whether a pull request's checks run, which take no GPU. They run on every event of an open pull request: a
     /// skipped job counts as passed, and must not cover a failure of the same commit.
     pub checks: bool,
@@ -51,43 +56,6 @@ pub struct Decision {
     /// Whether a pull request's sweep may stand in for this one: a push to the default branch. Whether one does is
     /// found out by asking GitHub.
     pub reuse_candidate: bool,
-    /// What a dispatch changes about the jobs.
-    #[serde(flatten)]
-    pub changes: Changes,
-}
-
-/// How a sweep sweeps.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Sweep {
-    /// Only the lowest concurrency of each topology.
-    pub trim: bool,
-    /// One job first; the rest only if it succeeds.
-    pub canary: bool,
-    /// The first failure of a matrix cancels its other jobs.
-    pub fail_fast: bool,
-    /// Every eligible eval.
-    pub all_evals: bool,
-    /// No throughput.
-    pub evals_only: bool,
-    /// Short agentic replays.
-    pub agentx_fast: bool,
-    /// Whether a push may take over the results: a pull request's full sweep without a modifier that forbids it.
-    pub reusable: bool,
-}
-
-/// What a dispatch changes about the jobs.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Changes {
-    /// Seconds of each agentic replay.
-    pub duration: Option<u64>,
-    /// What evaluates.
-    pub eval_framework: Option<String>,
-    /// Its suite.
-    pub eval_suite: Option<String>,
-    /// The number of samples.
-    pub eval_limit: Option<String>,
 }
 
 impl Decision {
@@ -101,17 +69,10 @@ impl Decision {
     /// The decision for people: whether, why and how.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let sweep = &self.sweep;
-        let how = [
-            ("the lowest concurrency of each topology", sweep.trim),
-            ("a canary first", sweep.canary),
-            ("the first failure cancels the rest", sweep.fail_fast),
-            ("every eligible eval", sweep.all_evals),
-            ("no throughput", sweep.evals_only),
-            ("short agentic replays", sweep.agentx_fast),
-            ("a push may reuse the results", sweep.reusable),
-        ];
-        let how: Vec<&str> = how.iter().filter(|(_, set)| *set).map(|(text, _)| *text).collect();
+        let mut how: Vec<String> = Vec::new();
+        how.extend(self.canary.then(|| "a canary first".to_owned()));
+        how.extend(self.asked.said());
+        how.extend(self.reusable.then(|| "a push may reuse the results".to_owned()));
         let answer = if self.run { "Sweep" } else { "No sweep" };
         let how = match how.is_empty() {
             true => String::new(),
@@ -128,31 +89,11 @@ impl Decision {
     /// The outputs of a step: `true`, `false`, text, or nothing.
     #[must_use]
     pub fn outputs(&self) -> Vec<(String, String)> {
-        let yes = |value: bool| value.to_string();
-        let some = |value: &Option<String>| value.clone().unwrap_or_default();
-        let (sweep, changes) = (&self.sweep, &self.changes);
-        let outputs = [
-            ("run", yes(self.run)),
-            ("reason", self.reason.clone()),
-            ("base_ref", self.base_ref.clone()),
-            ("head_ref", self.head_ref.clone()),
-            ("trim", yes(sweep.trim)),
-            ("canary", yes(sweep.canary)),
-            ("fail_fast", yes(sweep.fail_fast)),
-            ("all_evals", yes(sweep.all_evals)),
-            ("evals_only", yes(sweep.evals_only)),
-            ("agentx_fast", yes(sweep.agentx_fast)),
-            ("reusable", yes(sweep.reusable)),
-            ("checks", yes(self.checks)),
-            ("restarts", yes(self.restarts)),
-            ("fork", yes(self.fork)),
-            ("reuse_candidate", yes(self.reuse_candidate)),
-            ("duration", changes.duration.map(|n| n.to_string()).unwrap_or_default()),
-            ("eval_framework", some(&changes.eval_framework)),
-            ("eval_suite", some(&changes.eval_suite)),
-            ("eval_limit", some(&changes.eval_limit)),
-        ];
-        outputs.map(|(name, value)| (name.to_owned(), value)).into()
+        let Ok(serde_json::Value::Object(fields)) = serde_json::to_value(self) else {
+            unreachable!("a struct of booleans, numbers and texts is an object");
+        };
+        let output = |(name, value): (String, _)| (output_name(&name), value_text(&value));
+        fields.into_iter().map(output).collect()
     }
 }
 
@@ -218,20 +159,18 @@ fn pull_request(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<De
     }
     let (sweep, reason) = asked(pull, facts, labels)?;
     Ok(Decision {
-        run: sweep.is_some(),
         reason,
         base_ref: facts.base.clone(),
         head_ref: facts.head.clone(),
-        sweep: sweep.unwrap_or_default(),
         checks: true,
         restarts: restarts(pull, labels),
         fork: pull.fork,
-        ..Decision::default()
+        ..sweep.unwrap_or_default()
     })
 }
 
 /// The sweep that an open pull request asks for, or none, and why.
-fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<Sweep>, String), Problem> {
+fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<Decision>, String), Problem> {
     if !restarts(pull, labels) {
         return Ok((None, no_restart(&pull.action)));
     }
@@ -289,8 +228,8 @@ fn is_marked(facts: &Facts, labels: &Labels) -> bool {
 
 /// The labels of a pull request that mean something here.
 pub(super) struct Carried<'l> {
-    pub primary: Option<(&'l str, Primary)>,
-    pub modifiers: Vec<(&'l str, Modifier)>,
+    pub primary: Option<(&'l str, &'l Primary)>,
+    pub modifiers: Vec<(&'l str, &'l Modifier)>,
 }
 
 impl<'l> Carried<'l> {
@@ -299,7 +238,7 @@ impl<'l> Carried<'l> {
     pub fn of(pull: u64, carried: &[String], labels: &'l Labels) -> Result<Self, Problem> {
         let has = |known: &str| carried.iter().any(|label| is_same(known, label));
         let primary = labels.primary.iter().filter(|(name, _)| has(name));
-        let primary: Vec<(&str, Primary)> = primary.map(|(name, how)| (name.as_str(), *how)).collect();
+        let primary: Vec<(&str, &Primary)> = primary.map(|(name, how)| (name.as_str(), how)).collect();
         if primary.len() > 1 {
             let names: Vec<&str> = primary.iter().map(|(name, _)| *name).collect();
             let message = format!(
@@ -312,21 +251,18 @@ impl<'l> Carried<'l> {
         let modifiers = labels.modifiers.iter().filter(|(name, _)| has(name));
         Ok(Self {
             primary: primary.first().copied(),
-            modifiers: modifiers.map(|(name, how)| (name.as_str(), *how)).collect(),
+            modifiers: modifiers.map(|(name, how)| (name.as_str(), how)).collect(),
         })
     }
 
-    fn sweep(&self, primary: Primary) -> Sweep {
-        let has = |effect| self.modifiers.iter().any(|(_, modifier)| modifier.effect == effect);
-        Sweep {
-            trim: primary.trim,
+    fn sweep(&self, primary: &Primary) -> Decision {
+        let asked = self.modifiers.iter().map(|(_, modifier)| &modifier.asked);
+        Decision {
+            run: true,
+            asked: asked.fold(primary.asked.clone(), Asked::with_switches),
             canary: primary.canary,
-            fail_fast: primary.fail_fast,
-            all_evals: has(Effect::AllEvals),
-            evals_only: has(Effect::EvalsOnly),
-            agentx_fast: has(Effect::AgentxFast),
-            // A trimmed sweep is no full one.
-            reusable: !primary.trim && self.modifiers.iter().all(|(_, modifier)| modifier.reusable),
+            reusable: primary.is_full() && self.modifiers.iter().all(|(_, modifier)| modifier.reusable),
+            ..Decision::default()
         }
     }
 
@@ -374,7 +310,11 @@ fn pushed(push: &Push, facts: &Facts) -> Decision {
 }
 
 fn dispatched(inputs: &Inputs) -> Result<Decision, Problem> {
-    let reason = match (&inputs.base_ref, &inputs.head_ref, &inputs.generate_cli_command) {
+    let reason = match (
+        &inputs.refs.base_ref,
+        &inputs.refs.head_ref,
+        &inputs.generate_cli_command,
+    ) {
         (Some(_), Some(_), Some(_)) => {
             return Err(dispatch_problem(
                 "the dispatch names both a comparison and a generator command",
@@ -389,24 +329,10 @@ fn dispatched(inputs: &Inputs) -> Result<Decision, Problem> {
     Ok(Decision {
         run: true,
         reason,
-        base_ref: inputs.base_ref.clone().unwrap_or_default(),
-        head_ref: inputs.head_ref.clone().unwrap_or_default(),
-        sweep: Sweep {
-            trim: inputs.trim,
-            canary: inputs.canary,
-            fail_fast: inputs.fail_fast,
-            all_evals: inputs.all_evals,
-            evals_only: inputs.evals_only,
-            agentx_fast: inputs.agentx_fast,
-            // Only a pull request's run can be reused.
-            reusable: false,
-        },
-        changes: Changes {
-            duration: inputs.duration,
-            eval_framework: inputs.eval_framework.clone(),
-            eval_suite: inputs.eval_suite.clone(),
-            eval_limit: inputs.eval_limit.clone(),
-        },
+        base_ref: inputs.refs.base_ref.clone().unwrap_or_default(),
+        head_ref: inputs.refs.head_ref.clone().unwrap_or_default(),
+        asked: inputs.asked.clone(),
+        canary: inputs.canary,
         ..Decision::default()
     })
 }

@@ -28,7 +28,7 @@ pub struct Request {
     /// The branch whose workflow file runs.
     pub r#ref: String,
     /// The form's inputs; those that are not given are not sent.
-    pub inputs: IndexMap<&'static str, String>,
+    pub inputs: IndexMap<String, String>,
 }
 
 impl Request {

@@ -6,6 +6,7 @@
 use serde::{Deserialize, Deserializer};
 
 use super::text::code;
+use crate::config::asked::{Asked, Refs, boolean, text};
 use crate::config::problem::{Problem, nearest};
 
 /// The branch that merges go to where a payload does not name it.
@@ -131,100 +132,18 @@ impl<'de> Deserialize<'de> for Hash {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 pub struct Inputs {
-    /// Where the changelog is compared from.
-    #[serde(deserialize_with = "text")]
-    pub base_ref: Option<String>,
-    /// Where it is compared to.
-    #[serde(deserialize_with = "text")]
-    pub head_ref: Option<String>,
+    /// What is compared.
+    #[serde(flatten)]
+    pub refs: Refs,
     /// The generator's arguments, instead of a comparison.
     #[serde(deserialize_with = "text")]
     pub generate_cli_command: Option<String>,
-    /// Only the lowest concurrency of each topology.
-    #[serde(deserialize_with = "boolean")]
-    pub trim: bool,
+    /// What is asked of the sweep.
+    #[serde(flatten)]
+    pub asked: Asked,
     /// One job first; the rest only if it succeeds.
     #[serde(deserialize_with = "boolean")]
     pub canary: bool,
-    /// The first failure of a matrix cancels its other jobs.
-    #[serde(deserialize_with = "boolean")]
-    pub fail_fast: bool,
-    /// Every eligible eval.
-    #[serde(deserialize_with = "boolean")]
-    pub all_evals: bool,
-    /// No throughput.
-    #[serde(deserialize_with = "boolean")]
-    pub evals_only: bool,
-    /// Short agentic replays.
-    #[serde(deserialize_with = "boolean")]
-    pub agentx_fast: bool,
-    /// Seconds of each agentic replay.
-    #[serde(deserialize_with = "seconds")]
-    pub duration: Option<u64>,
-    /// What evaluates.
-    #[serde(deserialize_with = "text")]
-    pub eval_framework: Option<String>,
-    /// Its suite.
-    #[serde(deserialize_with = "text")]
-    pub eval_suite: Option<String>,
-    /// The number of samples; `full` is the whole split.
-    #[serde(deserialize_with = "limit")]
-    pub eval_limit: Option<String>,
-}
-
-/// One value of a form as text; `None` where nothing was entered.
-fn text<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    use serde_json::Value;
-    let text = match Value::deserialize(deserializer)? {
-        Value::Null => return Ok(None),
-        Value::String(text) => text.trim().to_owned(),
-        value @ (Value::Bool(_) | Value::Number(_)) => value.to_string(),
-        Value::Array(_) | Value::Object(_) => {
-            return Err(serde::de::Error::custom(
-                "an input is a list or an object, not one value",
-            ));
-        }
-    };
-    if text.contains(char::is_control) {
-        let message = format!("the input {} holds a control character", code(&text));
-        return Err(serde::de::Error::custom(message));
-    }
-    Ok((!text.is_empty()).then_some(text))
-}
-
-fn boolean<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    match text(deserializer)?.as_deref() {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(other) => Err(serde::de::Error::custom(format!(
-            "the input {} is neither `true` nor `false`",
-            code(other)
-        ))),
-    }
-}
-
-fn seconds<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    let Some(text) = text(deserializer)? else {
-        return Ok(None);
-    };
-    match text.parse() {
-        Ok(seconds) if seconds > 0 => Ok(Some(seconds)),
-        _ => Err(serde::de::Error::custom(format!(
-            "the duration {} is no positive number of seconds",
-            code(&text)
-        ))),
-    }
-}
-
-fn limit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let limit = text(deserializer)?;
-    match &limit {
-        Some(text) if text != "full" && text.parse::<u64>().is_err() => Err(serde::de::Error::custom(format!(
-            "the eval limit {} is neither a number of samples nor `full`",
-            code(text)
-        ))),
-        _ => Ok(limit),
-    }
 }
 
 impl Event {

@@ -10,6 +10,7 @@ use crate::config::master::{Config, Master};
 use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::types::{KvOffloading, ScenarioType, SeqLen, SpecDecoding};
+use crate::findings::plan as findings;
 
 /// The inputs at the base.
 pub struct Base {
@@ -30,9 +31,10 @@ pub fn check_scope(resolved: &[Resolved<'_>], base: &Master, head: &Master) -> R
     for resolved in resolved {
         for config in &resolved.configs {
             if !base.contains_key(&config.key) {
-                let problem = resolved
-                    .place
-                    .problem(format!("config `{}` does not exist at the base", config.key));
+                let problem = resolved.place.found(
+                    &findings::APPEND_ONLY,
+                    format!("config `{}` does not exist at the base", config.key),
+                );
                 problems.push(problem.hint("a new config is no append: describe it without `append-only`"));
             }
             selected
@@ -62,8 +64,8 @@ fn elsewhere(key: &str, before: Option<&Config>, after: Option<&Config>) -> Prob
     };
     let place = after.or(before).map(|config| &config.place);
     let problem = place.map_or_else(
-        || Problem::file("", message.clone()),
-        |place| place.problem(message.clone()),
+        || findings::APPEND_ONLY.file("", message.clone()),
+        |place| place.found(&findings::APPEND_ONLY, message.clone()),
     );
     problem.hint("put the other change in a change of its own")
 }
@@ -78,7 +80,7 @@ fn unselected(before: &Config, after: &Config, selected: &HashSet<ScenarioType>)
         problems.push(
             after
                 .place
-                .problem(message)
+                .found(&findings::APPEND_ONLY, message)
                 .hint("put the other change in a change of its own"),
         );
     };

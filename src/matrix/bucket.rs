@@ -4,12 +4,14 @@ use std::collections::{HashMap, HashSet};
 
 use indexmap::IndexMap;
 
-use super::envelope::{self, Envelope, Overrides};
+use super::envelope::{self, Envelope};
 use super::names::{self, ArtifactKind};
 use super::plan::Plan;
 use super::row::{EvalMark, Row};
-use crate::config::problem::{Problem, Problems};
+use crate::config::asked::Asked;
+use crate::config::problem::Problems;
 use crate::config::types::{NodeKind, ScenarioType, SeqLen};
+use crate::findings::plan as findings;
 
 macro_rules! buckets {
     ($($(#[$doc:meta])* $variant:ident = $name:literal),+ $(,)?) => {
@@ -96,7 +98,7 @@ pub type Buckets = IndexMap<Bucket, Vec<Envelope>>;
 ///
 /// # Errors
 /// Ids or artifact names that are not unique and legal.
-pub fn of_plan(plan: &Plan, overrides: &Overrides) -> Result<Buckets, Problems> {
+pub fn of_plan(plan: &Plan, asked: &Asked) -> Result<Buckets, Problems> {
     let throughput = plan.single_node.values().chain(plan.multi_node.values()).flatten();
     let evals = [
         &plan.evals,
@@ -104,18 +106,18 @@ pub fn of_plan(plan: &Plan, overrides: &Overrides) -> Result<Buckets, Problems> 
         &plan.multinode_evals,
         &plan.multinode_agentic_evals,
     ];
-    wrap(throughput.chain(evals.into_iter().flatten()).cloned(), overrides)
+    wrap(throughput.chain(evals.into_iter().flatten()).cloned(), asked)
 }
 
-/// The buckets of generated rows: each row's throughput, unless it is eval-only or `evals_only` is set, and its eval,
+/// The buckets of generated rows: each row's throughput, unless it is eval-only or evals only are asked for, and its eval,
 /// if it runs one.
 ///
 /// # Errors
 /// As [`of_plan`].
-pub fn of_rows(rows: &[Row], evals_only: bool, overrides: &Overrides) -> Result<Buckets, Problems> {
+pub fn of_rows(rows: &[Row], asked: &Asked) -> Result<Buckets, Problems> {
     let throughput = rows
         .iter()
-        .filter(|row| !evals_only && !row.eval.eval_only)
+        .filter(|row| !asked.evals_only && !row.eval.eval_only)
         .map(|row| Row {
             eval: EvalMark {
                 run_eval: Some(false),
@@ -128,10 +130,10 @@ pub fn of_rows(rows: &[Row], evals_only: bool, overrides: &Overrides) -> Result<
         row.eval.eval_only = true;
         row
     });
-    wrap(throughput.chain(evals), overrides)
+    wrap(throughput.chain(evals), asked)
 }
 
-fn wrap(rows: impl Iterator<Item = Row>, overrides: &Overrides) -> Result<Buckets, Problems> {
+fn wrap(rows: impl Iterator<Item = Row>, asked: &Asked) -> Result<Buckets, Problems> {
     let mut by_bucket: HashMap<Bucket, Vec<Row>> = HashMap::new();
     for row in rows {
         by_bucket.entry(Bucket::of(&row)).or_default().push(row);
@@ -140,8 +142,8 @@ fn wrap(rows: impl Iterator<Item = Row>, overrides: &Overrides) -> Result<Bucket
     let mut buckets = Buckets::new();
     for bucket in Bucket::ALL {
         let Some(rows) = by_bucket.remove(bucket) else { continue };
-        let envelopes = envelope::wrap(&rows, overrides, &mut seen)
-            .map_err(|error| Problem::file("", format!("a row cannot be written: {error}")))?;
+        let envelopes = envelope::wrap(&rows, asked, &mut seen)
+            .map_err(|error| findings::ROW.file("", format!("a row cannot be written: {error}")))?;
         buckets.insert(*bucket, envelopes);
     }
     prove(&buckets)?;
@@ -156,17 +158,25 @@ fn prove(buckets: &Buckets) -> Result<(), Problems> {
     for envelope in buckets.values().flatten() {
         if !ids.insert(&envelope.id) {
             let message = format!("two jobs have the id {}: {}", envelope.id, envelope.name);
-            problems.push(Problem::file("", message).hint("split the plan: two rows have the same hash"));
+            problems.push(
+                findings::DUPLICATE
+                    .file("", message)
+                    .hint("split the plan: two rows have the same hash"),
+            );
         }
         for kind in ArtifactKind::of(&envelope.row) {
             let name = names::artifact(kind, envelope);
             if !names::is_legal_artifact(&name) {
                 let message = format!("no artifact may be called `{name}`");
-                problems.push(Problem::file("", message).hint("rename the config's model-prefix or backend"));
+                problems.push(
+                    findings::ARTIFACT_NAME
+                        .file("", message)
+                        .hint("rename the config's model-prefix or backend"),
+                );
             }
             if !artifacts.insert(name) {
                 let message = format!("two jobs upload the same artifact: {}", envelope.name);
-                problems.push(Problem::file("", message));
+                problems.push(findings::DUPLICATE.file("", message));
             }
         }
     }

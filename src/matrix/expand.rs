@@ -11,7 +11,9 @@ use crate::config::master::search_space::{ConcSpec, Nodes, Roles, SearchEntry};
 use crate::config::master::{Agentic, Config, Fixed};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
-use crate::config::types::{KvOffloading, NodeKind, Parallelism, ScenarioType, SeqLen, SpecDecoding};
+use crate::config::types::{KvOffloading, NodeKind, ScenarioType, SeqLen, SpecDecoding};
+use crate::findings::config::{SIZE, UNKNOWN_RUNNER};
+use crate::findings::plan;
 
 /// The most host memory that is counted, in MiB; larger hosts count as this.
 const MAX_DRAM_MIB: u64 = 2_861_022;
@@ -86,7 +88,12 @@ impl Expansion {
             problems: Problems::default(),
         };
         for config in configs {
+            let first = out.rows.len();
             self.config(config, runners, &mut out);
+            let key: Arc<str> = config.key.as_str().into();
+            for row in &mut out.rows[first..] {
+                row.config_key = Some(Arc::clone(&key));
+            }
         }
         out.problems.into_result()?;
         Ok(out.rows)
@@ -217,7 +224,7 @@ impl Output {
     fn push(&mut self, topology: &Arc<Topology>, conc: Conc, exp_name: String) {
         match Row::new(Arc::clone(topology), conc, exp_name) {
             Ok(row) => self.rows.push(row),
-            Err(error) => self.problems.push(Problem::file("", error.to_string())),
+            Err(error) => self.problems.push(plan::ROW.file("", error.to_string())),
         }
     }
 }
@@ -258,8 +265,8 @@ impl Bounds {
                     return None;
                 }
                 let mut parallelism = *parallelism;
-                if let (Some(max), Some(ep)) = (self.max_ep, parallelism.ep) {
-                    parallelism.ep = Some(ep.min(max.unsigned_abs()));
+                if let Some(max) = self.max_ep {
+                    parallelism.ep = parallelism.ep.min(max.unsigned_abs());
                 }
                 (Nodes::Single(parallelism), self.clip(&entry.conc))
             }
@@ -325,23 +332,10 @@ fn topology(config: &Config, entry: &SearchEntry, nodes: Nodes, runner: &str, sc
         disagg: config.disagg,
         router: entry.router.clone().or_else(|| config.router.clone()),
         kv_p2p_transfer: entry.kv_p2p_transfer.clone().or_else(|| config.kv_p2p_transfer.clone()),
-        srt_recipe: entry.srt_recipe.clone(),
-        eval_srt_recipe: entry.eval_srt_recipe.clone(),
-        nodes: with_defaults(nodes),
+        passed: entry.passed.clone(),
+        nodes,
         scenario,
     })
-}
-
-/// Sizes that were left out become what rows say of them: a default that is written out makes no other topology.
-fn with_defaults(nodes: Nodes) -> Nodes {
-    match nodes {
-        Nodes::Single(parallelism) => Nodes::Single(Parallelism {
-            ep: Some(parallelism.ep.unwrap_or(1)),
-            dp_attn: Some(parallelism.dp_attn.unwrap_or(false)),
-            ..parallelism
-        }),
-        multi => multi,
-    }
 }
 
 fn offload(
@@ -368,7 +362,10 @@ fn offload(
 /// `floor(min(MiB, 2861022) * 1048576 * utilization * g / gpus-per-node / 10^9)`, with the utilization as the exact
 /// fraction that was written.
 fn dram_gb(config: &Config, agentic: &Agentic, entry: &SearchEntry, runners: &Runners) -> Result<u64, Box<Problem>> {
-    let fail = |message: String| Box::new(entry.place.problem(format!("config `{}`: {message}", config.key)));
+    let fail = |message: String| {
+        let problem = SIZE.here(&entry.place, format!("config `{}`: {message}", config.key));
+        Box::new(problem)
+    };
     let Some(hardware) = runners.hardware.get(&config.runner) else {
         let known: Vec<&str> = runners.hardware.keys().map(String::as_str).collect();
         let message = format!(
@@ -379,7 +376,7 @@ fn dram_gb(config: &Config, agentic: &Agentic, entry: &SearchEntry, runners: &Ru
             [] => "the runners file has no `hardware`: add it".to_owned(),
             _ => format!("labels with hardware: {}", known.join(", ")),
         };
-        return Err(Box::new(fail(message).hint(hint)));
+        return Err(Box::new(fail(message).id(&UNKNOWN_RUNNER).hint(hint)));
     };
     let per_node = hardware.gpus_per_node;
     let gpus = match &entry.nodes {
@@ -472,7 +469,9 @@ pub fn known_labels<'a>(labels: impl IntoIterator<Item = &'a str>, runners: &Run
             nearest(label, known()),
             known().collect::<Vec<_>>().join(", ")
         );
-        Problem::file("", format!("no runner label is named `{label}`")).hint(hint)
+        UNKNOWN_RUNNER
+            .file("", format!("no runner label is named `{label}`"))
+            .hint(hint)
     });
     Problems(problems.collect()).into_result()
 }

@@ -4,24 +4,22 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::row::Row;
-use super::wire::RowJson;
+use super::wire::{self, Form};
+use crate::config::fields::Field;
 
 /// The SHA-256, in hex, of a row as it was generated, without its concurrency, experiment name and fingerprint.
 ///
 /// It is taken over JSON with sorted keys, no spaces, and non-ASCII characters escaped.
-///
-/// # Errors
-/// None for rows that were built; serialization is the only step that returns one.
-pub fn recipe_fingerprint(row: &Row) -> Result<String, serde_json::Error> {
-    let mut json = serde_json::to_value(RowJson::from(row))?;
-    if let Value::Object(fields) = &mut json {
-        for field in ["conc", "exp-name", "recipe-fingerprint"] {
-            fields.remove(field);
-        }
+#[must_use]
+pub fn recipe_fingerprint(row: &Row) -> String {
+    let mut json = wire::to_json(row, Form::Generated);
+    for field in Field::of_rows().filter(|field| !field.in_fingerprint()) {
+        json.shift_remove(&field.name());
     }
+    let json = Value::Object(json);
     let mut text = String::new();
     canonical(&json, &mut text);
-    Ok(hex(&Sha256::digest(text.as_bytes())))
+    hex(&Sha256::digest(text.as_bytes()))
 }
 
 /// Bytes as lower-case hex.

@@ -1,5 +1,8 @@
 //! What is computed: configs in, rows out. Nothing here reads a file, a process or the network.
 
+// Every finding has an id of its own: see clippy.toml.
+#![warn(clippy::disallowed_methods)]
+
 pub mod append_only;
 pub mod bucket;
 pub mod envelope;
@@ -10,6 +13,8 @@ pub mod names;
 pub mod plan;
 pub mod priority;
 pub mod row;
+pub mod rules;
 pub mod shard;
 pub mod trim;
+mod unique;
 pub mod wire;

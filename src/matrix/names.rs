@@ -123,15 +123,12 @@ pub fn result(row: &Row, runner: &str) -> String {
     let topology = &row.topology;
     let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
     let split = match &topology.nodes {
-        Nodes::Single(p) => format!(
-            "tp{}-pp{}-dcp{}-pcp{}-ep{}-dpa{}",
-            p.tp,
-            p.pp,
-            p.dcp_size,
-            p.pcp_size,
-            p.ep.unwrap_or(1),
-            p.dp_attn.unwrap_or(false)
-        ),
+        Nodes::Single(sizes) => {
+            let parts = sizes
+                .texts()
+                .map(|(size, value)| format!("{}{value}", size.names().short));
+            parts.collect::<Vec<_>>().join("-")
+        }
         Nodes::Multi(roles) => {
             let (prefill, decode) = (side("prefill", &roles.prefill), side("decode", &roles.decode));
             format!("{prefill}_{decode}")
@@ -158,10 +155,11 @@ pub fn result(row: &Row, runner: &str) -> String {
 }
 
 fn side(name: &str, role: &Role) -> String {
-    format!(
-        "{name}-tp{}-pp{}-dcp{}-pcp{}-ep{}-dp{}-nw{}",
-        role.tp, role.pp, role.dcp_size, role.pcp_size, role.ep, role.dp_attn, role.num_worker
-    )
+    let mut text = name.to_owned();
+    for (size, value) in role.texts() {
+        text.push_str(&format!("-{}{value}", size.names().side_short));
+    }
+    format!("{text}-nw{}", role.num_worker)
 }
 
 /// A name of at most `limit` bytes: a longer one is cut and ends in a hash of the whole.

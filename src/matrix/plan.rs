@@ -12,24 +12,15 @@ use super::expand::Expansion;
 use super::fingerprint::recipe_fingerprint;
 use super::row::{Row, Topology};
 use super::trim;
-use super::wire::RowJson;
+use super::wire::{self, Form};
+use crate::config::asked::Asked;
 use crate::config::changelog::Entry;
 use crate::config::master::{Config, Master};
 use crate::config::policy::EvalPolicy;
-use crate::config::problem::{Place, Problem, Problems, nearest};
+use crate::config::problem::{Place, Problems, nearest};
 use crate::config::runners::Runners;
 use crate::config::types::{NodeKind, ScenarioType};
-
-/// What a run changes about every entry.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Modifiers {
-    /// Every eligible eval.
-    pub all_evals: bool,
-    /// No throughput.
-    pub evals_only: bool,
-    /// The lowest concurrency of each topology.
-    pub trim_conc: bool,
-}
+use crate::findings::plan as findings;
 
 /// What a plan is made from.
 pub struct Inputs<'a> {
@@ -106,10 +97,10 @@ impl Plan {
 impl Serialize for Plan {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         use serde::ser::SerializeStruct;
-        let rows = |rows: &Vec<Row>| -> Vec<RowJson> {
-            rows.iter().map(|row| RowJson::from(row).with_plan_defaults()).collect()
-        };
-        let map = |buckets: &IndexMap<String, Vec<Row>>| -> IndexMap<String, Vec<RowJson>> {
+        type JsonRow = serde_json::Map<String, serde_json::Value>;
+        let rows =
+            |rows: &Vec<Row>| -> Vec<JsonRow> { rows.iter().map(|row| wire::to_json(row, Form::Planned)).collect() };
+        let map = |buckets: &IndexMap<String, Vec<Row>>| -> IndexMap<String, Vec<JsonRow>> {
             buckets
                 .iter()
                 .map(|(name, bucket)| (name.clone(), rows(bucket)))
@@ -132,8 +123,8 @@ impl Serialize for Plan {
 /// # Errors
 /// Entries that cannot stand together, keys that match nothing, rows that cannot be generated, and what append-only
 /// entries may not change.
-pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems> {
-    stand_together(inputs.entries, modifiers)?;
+pub fn plan(inputs: &Inputs<'_>, asked: &Asked) -> Result<Plan, Problems> {
+    stand_together(inputs.entries, asked)?;
     let mut resolved = resolve(inputs.entries, inputs.master)?;
     let base = match inputs.entries.iter().any(|(entry, _)| entry.append_only) {
         true => Some((inputs.base)()?),
@@ -150,7 +141,7 @@ pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems>
     let mut problems = Problems::default();
     for resolved in &resolved {
         let entry = resolved.entry;
-        if !(modifiers.evals_only || entry.evals_only || entry.all_evals) {
+        if !(asked.evals_only || entry.evals_only || entry.all_evals) {
             for (scenarios, configs) in measured.claim(&resolved.configs, &entry.scenarios()) {
                 match throughput_run(inputs, resolved, base.as_ref(), &scenarios, &configs) {
                     Ok(rows) => throughput.extend(rows),
@@ -161,7 +152,7 @@ pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems>
         if entry.append_only || entry.no_evals {
             continue;
         }
-        let mode = match modifiers.all_evals || entry.all_evals {
+        let mode = match asked.all_evals || entry.all_evals {
             true => EvalMode::AllEvals,
             false => EvalMode::EvalsOnly,
         };
@@ -177,8 +168,8 @@ pub fn plan(inputs: &Inputs<'_>, modifiers: Modifiers) -> Result<Plan, Problems>
         }
     }
     problems.into_result()?;
-    fingerprint(&mut throughput)?;
-    if modifiers.trim_conc {
+    fingerprint(&mut throughput);
+    if asked.trim_conc {
         throughput = trim::plan(throughput, inputs.policy.plan_trim);
     }
     let mut plan = Plan::default();
@@ -198,21 +189,30 @@ pub struct Resolved<'a> {
     pub configs: Vec<&'a Config>,
 }
 
-fn stand_together(entries: &[(Entry, Place)], modifiers: Modifiers) -> Result<(), Problems> {
+fn stand_together(entries: &[(Entry, Place)], asked: &Asked) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let appends = entries.iter().any(|(entry, _)| entry.append_only);
-    let modified = modifiers.all_evals || modifiers.evals_only;
+    let modified = asked.all_evals || asked.evals_only;
     for (entry, place) in entries {
         if appends && !entry.append_only {
-            let problem = place.problem("this entry shares a plan with an `append-only` one");
+            let problem = place.found(
+                &findings::APPEND_ONLY,
+                "this entry shares a plan with an `append-only` one",
+            );
             problems.push(problem.hint("put the append-only entry in a change of its own"));
         }
         if entry.append_only && modified {
-            let problem = place.problem("an `append-only` entry cannot be planned with all-evals or evals-only");
+            let problem = place.found(
+                &findings::MODIFIERS,
+                "an `append-only` entry cannot be planned with all-evals or evals-only",
+            );
             problems.push(problem.hint("remove the modifier"));
         }
         if entry.no_evals && modified {
-            let problem = place.problem("a `no-evals` entry cannot be planned with all-evals or evals-only");
+            let problem = place.found(
+                &findings::MODIFIERS,
+                "a `no-evals` entry cannot be planned with all-evals or evals-only",
+            );
             problems.push(problem.hint("remove the modifier, or `no-evals`"));
         }
     }
@@ -230,7 +230,10 @@ fn resolve<'a>(entries: &'a [(Entry, Place)], master: &'a Master) -> Result<Vec<
                 let known = master.keys().map(String::as_str);
                 let what = if key.contains('*') { "pattern" } else { "key" };
                 let at = entry.key_places.get(index).unwrap_or(place);
-                let problem = at.problem(format!("no config matches the {what} `{key}`"));
+                let problem = at.found(
+                    &findings::UNKNOWN_CONFIG,
+                    format!("no config matches the {what} `{key}`"),
+                );
                 problems.push(problem.hint(nearest(&key.replace('*', ""), known)));
             }
             configs.extend(found);
@@ -308,7 +311,7 @@ fn throughput_run(
         .collect();
     let before = measure(&before, &base.runners)?;
     append_only::gained(before, rows).map_err(|message| {
-        let problem = resolved.place.problem(message.to_string());
+        let problem = resolved.place.found(&findings::APPEND_ONLY, message.to_string());
         problem
             .hint("an append-only entry only adds points to curves that exist; describe other changes without it")
             .into()
@@ -324,20 +327,11 @@ fn has_prefill_ep(row: &Row, least: Option<u64>) -> bool {
 }
 
 /// Gives throughput rows their fingerprints; rows of one topology share one.
-fn fingerprint(rows: &mut [Row]) -> Result<(), Problem> {
+fn fingerprint(rows: &mut [Row]) {
     let mut known: HashMap<*const Topology, String> = HashMap::new();
     for row in rows {
         let key = std::sync::Arc::as_ptr(&row.topology);
-        let fingerprint = match known.get(&key) {
-            Some(fingerprint) => fingerprint.clone(),
-            None => {
-                let fingerprint = recipe_fingerprint(row)
-                    .map_err(|error| Problem::file("", format!("a row has no fingerprint: {error}")))?;
-                known.insert(key, fingerprint.clone());
-                fingerprint
-            }
-        };
+        let fingerprint = known.entry(key).or_insert_with(|| recipe_fingerprint(row)).clone();
         row.recipe_fingerprint = Some(fingerprint);
     }
-    Ok(())
 }

@@ -6,9 +6,10 @@
 
 use std::sync::Arc;
 
+use crate::config::fields::{Field, Parallelism, Passed, Role, Shape, Side, SideField};
 use crate::config::master::search_space::{Nodes, Roles};
-use crate::config::policy::{Evaluator, Field};
-use crate::config::types::{Component, KvOffloading, NodeKind, Parallelism, ScenarioType, SeqLen, SpecDecoding};
+use crate::config::policy::Evaluator;
+use crate::config::types::{Component, KvOffloading, NodeKind, ScenarioType, SeqLen, SpecDecoding};
 
 /// The seconds that an agentic row replays its traces for.
 pub const AGENTIC_DURATION: u64 = 3600;
@@ -36,10 +37,8 @@ pub struct Topology {
     pub router: Option<Component>,
     /// The KV transfer.
     pub kv_p2p_transfer: Option<String>,
-    /// An srt-slurm recipe.
-    pub srt_recipe: Option<String>,
-    /// The recipe of eval-only jobs.
-    pub eval_srt_recipe: Option<String>,
+    /// What is only passed on.
+    pub passed: Passed,
     /// One node, or prefill and decode workers.
     pub nodes: Nodes,
     /// What is run.
@@ -137,6 +136,9 @@ pub struct Row {
     pub eval: EvalMark,
     /// The recipe's fingerprint, on a plan's throughput rows.
     pub recipe_fingerprint: Option<String>,
+    /// The key of the config that it was generated from; of a row that several configs were merged into, the first one's.
+    /// It travels beside the row, not in it: the JSON form has none, and an envelope has a field of its own.
+    pub config_key: Option<Arc<str>>,
 }
 
 /// A row whose concurrency does not fit its topology.
@@ -173,6 +175,7 @@ impl Row {
             exp_name,
             eval: EvalMark::default(),
             recipe_fingerprint: None,
+            config_key: None,
         })
     }
 
@@ -249,17 +252,39 @@ impl Topology {
         }
     }
 
-    fn single(&self) -> Option<&Parallelism> {
+    /// Which of the four shapes its rows have.
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape {
+            multinode: matches!(self.nodes, Nodes::Multi(_)),
+            agentic: matches!(self.scenario, Scenario::Agentic(_)),
+        }
+    }
+
+    /// The sizes of one node.
+    #[must_use]
+    pub fn single(&self) -> Option<&Parallelism> {
         match &self.nodes {
             Nodes::Single(parallelism) => Some(parallelism),
             Nodes::Multi(_) => None,
         }
     }
 
-    fn roles(&self) -> Option<&Roles> {
+    /// The sides of a multi-node deployment.
+    #[must_use]
+    pub fn roles(&self) -> Option<&Roles> {
         match &self.nodes {
             Nodes::Single(_) => None,
             Nodes::Multi(roles) => Some(roles),
+        }
+    }
+
+    /// The KV offload of agentic jobs.
+    #[must_use]
+    pub fn offload(&self) -> Option<&Offload> {
+        match &self.scenario {
+            Scenario::Fixed(_) => None,
+            Scenario::Agentic(offload) => Some(offload),
         }
     }
 
@@ -267,7 +292,6 @@ impl Topology {
     #[must_use]
     pub fn field(&self, field: Field) -> FieldValue<'_> {
         use FieldValue::{Bool, Int, Missing, Text};
-        let single = |get: fn(&Parallelism) -> FieldValue<'static>| self.single().map_or(Missing, get);
         match field {
             Field::Image => Text(&self.image),
             Field::Model => Text(&self.model),
@@ -277,41 +301,73 @@ impl Topology {
             Field::Runner => Text(&self.runner),
             Field::SpecDecoding => Text(self.spec_decoding.as_str()),
             Field::Disagg => Bool(self.disagg),
+            Field::Router => self.router.as_ref().map_or(Missing, FieldValue::Component),
             Field::KvP2pTransfer => self.kv_p2p_transfer.as_deref().map_or(Missing, Text),
             Field::ScenarioType => Text(self.scenario_type().as_str()),
             Field::Isl => self.seq().map_or(Missing, |s| Int(s.isl)),
             Field::Osl => self.seq().map_or(Missing, |s| Int(s.osl)),
-            Field::KvOffloading => match &self.scenario {
-                Scenario::Agentic(offload) => Text(offload.mode.as_str()),
-                Scenario::Fixed(_) => Missing,
-            },
-            Field::Tp => single(|p| Int(p.tp)),
-            Field::Pp => single(|p| Int(p.pp)),
-            Field::DcpSize => single(|p| Int(p.dcp_size)),
-            Field::PcpSize => single(|p| Int(p.pcp_size)),
-            Field::Ep => single(|p| Int(p.ep.unwrap_or(1))),
-            Field::DpAttn => single(|p| Bool(p.dp_attn.unwrap_or(false))),
-            side => self.side_field(side),
+            Field::MaxModelLen => self.seq().map_or(Missing, |s| Int(s.max_model_len())),
+            Field::KvOffloading => self.offload().map_or(Missing, |o| Text(o.mode.as_str())),
+            Field::KvOffloadBackend => {
+                let backend = self.offload().and_then(|offload| offload.backend.as_ref());
+                backend.map_or(Missing, FieldValue::Component)
+            }
+            Field::TotalCpuDramGb => self.offload().map_or(Missing, |o| Int(o.total_cpu_dram_gb)),
+            Field::Duration => self.offload().map_or(Missing, |o| Int(o.duration)),
+            Field::Size(size) => self.single().map_or(Missing, |sizes| FieldValue::of_size(sizes, size)),
+            Field::Prefill => self.roles().map_or(Missing, |roles| FieldValue::Role(&roles.prefill)),
+            Field::Decode => self.roles().map_or(Missing, |roles| FieldValue::Role(&roles.decode)),
+            Field::Of(side, part) => self.roles().map_or(Missing, |roles| roles.side(side).part(part)),
+            Field::Passed(field) => self.passed.get(field).map_or(Missing, Text),
+            _ => Missing,
         }
     }
+}
 
-    fn side_field(&self, field: Field) -> FieldValue<'_> {
+impl Row {
+    /// The value of a field; `Missing` where the row has no such field, or says nothing of it.
+    #[must_use]
+    pub fn field(&self, field: Field) -> FieldValue<'_> {
         use FieldValue::{Bool, Int, Missing, Text};
-        let Some(roles) = self.roles() else { return Missing };
-        let (role, name) = match field.as_str().split_once('.') {
-            Some(("prefill", name)) => (&roles.prefill, name),
-            Some((_, name)) => (&roles.decode, name),
-            None => return Missing,
-        };
-        match name {
-            "num-worker" => Int(role.num_worker),
-            "tp" => Int(role.tp),
-            "pp" => Int(role.pp),
-            "dcp-size" => Int(role.dcp_size),
-            "pcp-size" => Int(role.pcp_size),
-            "ep" => Int(role.ep),
-            "dp-attn" => Bool(role.dp_attn),
-            _ => role.hardware.as_deref().map_or(Missing, Text),
+        let eval = &self.eval;
+        let evaluator = eval.evaluator.as_ref();
+        match field {
+            Field::Conc => match &self.conc {
+                Conc::Point(point) => Int(*point),
+                Conc::List(points) => FieldValue::List(points),
+            },
+            Field::ExpName => Text(&self.exp_name),
+            Field::RunEval => eval.run_eval.map_or(Missing, Bool),
+            Field::EvalOnly if eval.eval_only => Bool(true),
+            Field::EvalConc => eval.eval_conc.map_or(Missing, Int),
+            Field::EvalAllConcs if eval.eval_all_concs => Bool(true),
+            Field::EvalFramework => evaluator.map_or(Missing, |e| Text(&e.framework)),
+            Field::EvalSuite => evaluator.map_or(Missing, |e| Text(&e.suite)),
+            Field::RecipeFingerprint => self.recipe_fingerprint.as_deref().map_or(Missing, Text),
+            field => self.topology.field(field),
+        }
+    }
+}
+
+impl Roles {
+    /// One side.
+    #[must_use]
+    pub fn side(&self, side: Side) -> &Role {
+        match side {
+            Side::Prefill => &self.prefill,
+            Side::Decode => &self.decode,
+        }
+    }
+}
+
+impl Role {
+    /// The value of a part of a side.
+    #[must_use]
+    pub fn part(&self, part: SideField) -> FieldValue<'_> {
+        match part {
+            SideField::NumWorker => FieldValue::Int(self.num_worker),
+            SideField::Size(size) => FieldValue::of_size(&self.sizes, size),
+            SideField::Hardware => self.hardware.as_deref().map_or(FieldValue::Missing, FieldValue::Text),
         }
     }
 }
@@ -327,6 +383,21 @@ pub enum FieldValue<'a> {
     Int(u64),
     /// A flag.
     Bool(bool),
+    /// Several numbers.
+    List(&'a [u64]),
+    /// A named part of the deployment.
+    Component(&'a Component),
+    /// A side.
+    Role(&'a Role),
+}
+
+impl FieldValue<'_> {
+    fn of_size(sizes: &Parallelism, size: crate::config::fields::Size) -> Self {
+        match (size.is_flag(), sizes.get(size)) {
+            (true, flag) => Self::Bool(flag != 0),
+            (false, number) => Self::Int(number),
+        }
+    }
 }
 
 impl std::fmt::Display for FieldValue<'_> {
@@ -336,6 +407,13 @@ impl std::fmt::Display for FieldValue<'_> {
             Self::Text(text) => f.write_str(text),
             Self::Int(value) => write!(f, "{value}"),
             Self::Bool(value) => write!(f, "{value}"),
+            Self::List(points) => {
+                let points: Vec<String> = points.iter().map(u64::to_string).collect();
+                f.write_str(&points.join(" "))
+            }
+            // Two strings always have a JSON form.
+            Self::Component(component) => f.write_str(&serde_json::to_string(component).unwrap_or_default()),
+            Self::Role(role) => write!(f, "{}x {}", role.num_worker, role.sizes.shown()),
         }
     }
 }

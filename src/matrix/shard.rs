@@ -9,6 +9,7 @@ use super::bucket::{Bucket, Buckets};
 use super::envelope::Envelope;
 use crate::config::problem::Problem;
 use crate::config::workflows::MaxParallel;
+use crate::findings::plan as findings;
 use crate::runner::utf16_bytes;
 
 /// Jobs of one matrix; GitHub generates at most so many for one job of one workflow run.
@@ -113,13 +114,13 @@ fn by_label(bucket: Bucket, envelopes: &[Envelope]) -> Result<Vec<Piece<'_>>, Pr
 /// The UTF-16 bytes that an envelope takes in a shard.
 fn size(envelope: &Envelope) -> Result<usize, Problem> {
     let text = serde_json::to_string(envelope)
-        .map_err(|error| Problem::file("", format!("an envelope cannot be written: {error}")))?;
+        .map_err(|error| findings::ROW.file("", format!("an envelope cannot be written: {error}")))?;
     // The comma or bracket beside it counts too.
     let size = utf16_bytes(&text) + 4;
     if size > MAX_SHARD_BYTES {
         let name = &envelope.name;
         let message = format!("the job `{name}` takes {size} bytes, a matrix holds {MAX_SHARD_BYTES}");
-        return Err(Problem::file("", message).hint("shorten its additional-settings"));
+        return Err(findings::ROW.file("", message).hint("shorten its additional-settings"));
     }
     Ok(size)
 }

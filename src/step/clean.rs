@@ -1,8 +1,12 @@
 //! Cleaning a workspace of what an earlier job left, so that nothing of it is uploaded for this one.
 
+mod replays;
+mod tracked;
+
 use std::path::{Path, PathBuf};
 
-use super::stage::{AGENTIC_FOLDER, ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set, shown};
+use super::places::Places;
+use super::stage::{ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set, shown};
 use crate::config::problem::{Problem, Problems};
 
 /// The folder in a stage folder that an eval sets older results aside in.
@@ -18,7 +22,8 @@ pub struct Cleaned {
 }
 
 /// Removes from a workspace every file that an upload would gather there, and the folders of raw results. Links are
-/// removed, never followed; everything else stays.
+/// removed, never followed; everything else stays. Of `results/` and `LOGS/agentic/`, which are not ours by their names,
+/// files that git tracks stay.
 #[must_use]
 pub fn clean(workspace: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
@@ -35,20 +40,19 @@ pub fn clean(workspace: &Path) -> Cleaned {
             return cleaned;
         }
     };
-    for entry in entries.flatten() {
-        let (path, name) = (entry.path(), entry.file_name());
-        let Ok(kind) = entry.file_type() else { continue };
-        let removed = if name == AGENTIC_FOLDER || name == STALE_FOLDER {
-            // Of a link only the link goes: the standard library does not follow it.
-            if kind.is_dir() {
-                std::fs::remove_dir_all(&path)
-            } else {
-                std::fs::remove_file(&path)
-            }
-        } else if listed.is_match(&name) && !kind.is_dir() {
-            std::fs::remove_file(&path)
-        } else {
-            continue;
+    let files = entries.flatten().filter(|entry| {
+        let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
+        listed.is_match(entry.file_name()) && !is_folder
+    });
+    let mut found: Vec<PathBuf> = files.map(|entry| entry.path()).collect();
+    found.extend(Places::of(workspace).folders_of_results());
+    found.push(workspace.join(STALE_FOLDER));
+    for path in found {
+        // Of a link only the link goes: the standard library does not follow it.
+        let removed = match path.symlink_metadata() {
+            Err(_) => continue,
+            Ok(metadata) if metadata.is_dir() => std::fs::remove_dir_all(&path),
+            Ok(_) => std::fs::remove_file(&path),
         };
         match removed {
             Ok(()) => cleaned.removed.push(path),
@@ -60,6 +64,7 @@ pub fn clean(workspace: &Path) -> Cleaned {
             }
         }
     }
+    replays::clean(workspace, &mut cleaned);
     cleaned.removed.sort();
     cleaned
 }

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::config::problem::Problem;
+use crate::config::types::NodeKind;
 use crate::files;
 pub use crate::files::{copy_into, escaped as shown, move_into, open_own as open, suffixed, write_into};
 use crate::matrix::names::{ArtifactKind, is_illegal};
@@ -35,13 +36,21 @@ pub const SERVER_LOGS: [&str; 6] = [
     "*server_logs*.zip",
 ];
 /// What was measured of the GPUs.
-pub const GPU_METRICS: [&str; 2] = ["gpu_metrics*.csv", "gpu_metrics*.json*"];
+pub const GPU_METRICS: [&str; 5] = [
+    "gpu_metrics*.csv",
+    "gpu_metrics*.json*",
+    "*_energy_start.csv",
+    "*_energy_end.csv",
+    "*_identity.json",
+];
 /// Throughput results of any job, by the form of their names.
 pub const ANY_RESULT: [&str; 2] = ["agg_*.json", "*_disagg-*_spec-*_conc*.json"];
 /// What agentic raw results leave out: inputs repeat the corpus, and raw exports are as large as the run is long.
 pub const AGENTIC_LEFT_OUT: [&str; 2] = ["inputs.json", "profile_export_raw.jsonl"];
-/// The folder of agentic raw results, in the workspace.
-pub const AGENTIC_FOLDER: &str = "agentic_results";
+/// What was sampled of one node's GPUs while a benchmark ran, in the workspace or in its `results`.
+pub const GPU_SAMPLES: &str = "gpu_metrics.csv";
+/// A server's settings, in `results`.
+pub const SERVER_CONFIG: &str = "*_config.json";
 
 /// How deep results may lie.
 const MAX_DEPTH: usize = 16;

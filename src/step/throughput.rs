@@ -15,16 +15,18 @@ use std::path::Path;
 
 use indexmap::IndexMap;
 use serde::Serialize;
+use serde_json::{Map, Value};
 
 use self::check::Check;
 use self::client::{Client, Fields};
 use self::measured::Measured;
 use super::power::{Published, Reported};
 use super::results::file;
+use crate::config::fields::{self, Field, Has, Parallelism, Role, Side};
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
-use crate::config::types::{Component, Role};
-use crate::matrix::row::{Row, Scenario};
+use crate::matrix::row::{FieldValue, Row};
+use crate::matrix::wire;
 
 /// A benchmark's result as it was saved.
 #[derive(Debug, Clone)]
@@ -38,38 +40,11 @@ pub struct Benchmark {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "named as published")]
 pub struct Aggregate {
-    /// The runner label.
-    pub hw: String,
+    #[serde(skip)]
     pub conc: u64,
-    pub image: String,
-    /// The model that was asked.
-    pub model: String,
-    pub infmax_model_prefix: String,
-    pub framework: String,
-    pub precision: String,
-    pub spec_decoding: &'static str,
-    pub disagg: bool,
-    /// Empty where the row has none.
-    pub recipe_fingerprint: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub isl: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub osl: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scenario_type: Option<&'static str>,
-    /// Agentic results only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kv_offloading: Option<&'static str>,
-    /// What offloads.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kv_offload_backend: Option<Component>,
-    /// Host memory that the offload may take, in GB; agentic results only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allocated_cpu_dram_gb: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub router: Option<Component>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub kv_p2p_transfer: Option<String>,
+    /// What of the row is published, with the concurrency and the model that was asked.
+    #[serde(flatten)]
+    pub row: Map<String, Value>,
     pub is_multinode: bool,
     /// Sizes by their names, in multi-node jobs after `prefill_` and `decode_`.
     #[serde(flatten)]
@@ -144,31 +119,10 @@ impl Benchmark {
         }
         check.problems.into_result()?;
         let t = &*row.topology;
-        let seq = t.seq();
-        let offload = match &t.scenario {
-            Scenario::Agentic(offload) => Some(offload),
-            Scenario::Fixed(_) => None,
-        };
         Ok(Aggregate {
-            hw: t.runner.clone(),
             conc,
-            image: t.image.clone(),
-            model,
-            infmax_model_prefix: t.model_prefix.clone(),
-            framework: t.framework.clone(),
-            precision: t.precision.clone(),
-            spec_decoding: t.spec_decoding.as_str(),
-            disagg: t.disagg,
-            recipe_fingerprint: row.recipe_fingerprint.clone().unwrap_or_default(),
-            isl: seq.map(|seq| seq.isl),
-            osl: seq.map(|seq| seq.osl),
-            scenario_type: offload.map(|_| row.scenario_type().as_str()),
-            kv_offloading: offload.map(|offload| offload.mode.as_str()),
-            kv_offload_backend: offload.and_then(|offload| offload.backend.clone()),
-            allocated_cpu_dram_gb: offload.map(|offload| offload.total_cpu_dram_gb),
-            router: t.router.clone(),
-            kv_p2p_transfer: t.kv_p2p_transfer.clone(),
-            is_multinode: matches!(t.nodes, Nodes::Multi(_)),
+            row: measured(row, conc, model),
+            is_multinode: t.shape().multinode,
             topology: topology(&t.nodes),
             completed: self.run.completed.count().unwrap_or_default(),
             tput_per_gpu: rates.all / divisor(gpus.all),
@@ -238,44 +192,76 @@ fn divisor(gpus: u64) -> f64 {
     gpus as f64
 }
 
-fn topology(nodes: &Nodes) -> IndexMap<String, Size> {
-    let mut sizes = IndexMap::new();
-    match nodes {
-        Nodes::Single(p) => {
-            let numbers = [
-                ("tp", p.tp),
-                ("pp", p.pp),
-                ("dcp_size", p.dcp_size),
-                ("pcp_size", p.pcp_size),
-                ("ep", p.ep.unwrap_or(1)),
-            ];
-            sizes.extend(numbers.map(|(name, size)| (name.to_owned(), Size::Number(size))));
-            let flag = Size::Text(p.dp_attn.unwrap_or(false).to_string());
-            sizes.insert("dp_attention".to_owned(), flag);
-        }
-        Nodes::Multi(roles) => {
-            side(&mut sizes, "prefill", &roles.prefill);
-            side(&mut sizes, "decode", &roles.decode);
-        }
+/// What is published of a row, with what was measured of it where readers expect that: after `hw` and after `image`.
+fn measured(row: &Row, conc: u64, model: String) -> Map<String, Value> {
+    let mut fields = Map::new();
+    for (name, value) in published(row) {
+        let next = match name.as_str() {
+            "hw" => Some(("conc", conc.into())),
+            "image" => Some(("model", model.clone().into())),
+            _ => None,
+        };
+        fields.insert(name, value);
+        fields.extend(next.map(|(name, value)| (name.to_owned(), value)));
     }
-    sizes
+    fields
+}
+
+/// What published rows say of a row, besides its sizes.
+#[must_use]
+pub fn published(row: &Row) -> Map<String, Value> {
+    let shape = row.topology.shape();
+    let mut fields = Map::new();
+    for (field, name) in Field::of_published() {
+        // Every published row says whether it is disaggregated; of the rest each shape has its own.
+        if field.of_shape(shape) == Has::Not && field != Field::Disagg {
+            continue;
+        }
+        let value = match (field, row.field(field)) {
+            (Field::RecipeFingerprint, FieldValue::Missing) => "".into(),
+            (_, FieldValue::Missing) => continue,
+            (_, value) => wire::plain(value),
+        };
+        fields.insert(name.to_owned(), value);
+    }
+    fields
+}
+
+fn topology(nodes: &Nodes) -> IndexMap<String, Size> {
+    match nodes {
+        Nodes::Single(sizes) => sizes.texts().map(|(size, _)| published_size("", sizes, size)).collect(),
+        Nodes::Multi(roles) => Side::ALL
+            .into_iter()
+            .flat_map(|side| of_side(side, roles.side(side)))
+            .collect(),
+    }
+}
+
+fn published_size(start: &str, sizes: &Parallelism, size: fields::Size) -> (String, Size) {
+    let value = match size.is_flag() {
+        true => Size::Text(size.text(sizes.get(size))),
+        false => Size::Number(sizes.get(size)),
+    };
+    (format!("{start}{}", size.names().published), value)
 }
 
 /// The sizes of a side; zero where it has no workers that could be so large.
-fn side(sizes: &mut IndexMap<String, Size>, name: &str, role: &Role) {
-    let of_a_worker = |size| if role.num_worker == 0 { 0 } else { size };
-    let numbers = [
-        ("tp", of_a_worker(role.tp)),
-        ("pp", of_a_worker(role.pp)),
-        ("dcp_size", of_a_worker(role.dcp_size)),
-        ("pcp_size", of_a_worker(role.pcp_size)),
-        ("ep", of_a_worker(role.ep)),
-        ("num_workers", role.num_worker),
-    ];
-    sizes.extend(numbers.map(|(size, value)| (format!("{name}_{size}"), Size::Number(value))));
-    sizes.insert(format!("{name}_dp_attention"), Size::Text(role.dp_attn.to_string()));
-    sizes.insert(format!("num_{name}_gpu"), Size::Number(role.gpus()));
+fn of_side(side: Side, role: &Role) -> Vec<(String, Size)> {
+    let name = side.name();
+    let start = format!("{name}_");
+    let sizes = |flags: bool| {
+        let sizes = fields::Size::ALL.iter().filter(move |size| size.is_flag() == flags);
+        sizes.map(|size| match published_size(&start, &role.sizes, *size) {
+            (name, Size::Number(_)) if role.num_worker == 0 => (name, Size::Number(0)),
+            published => published,
+        })
+    };
+    let mut all: Vec<(String, Size)> = sizes(false).collect();
+    all.push((format!("{name}_num_workers"), Size::Number(role.num_worker)));
+    all.extend(sizes(true));
+    all.push((format!("num_{name}_gpu"), Size::Number(role.gpus())));
     if let Some(hardware) = &role.hardware {
-        sizes.insert(format!("{name}_hw"), Size::Text(hardware.clone()));
+        all.push((format!("{name}_hw"), Size::Text(hardware.clone())));
     }
+    all
 }

@@ -1,11 +1,15 @@
 //! Gathering what a job uploads: the allowed files of one kind, in a clean folder under the artifact's name.
 
 use std::path::{Component, Path, PathBuf};
+use std::time::SystemTime;
 
-use super::eval::meta_env::{self, MetaEnv};
+use super::eval::meta_env;
 use super::logs;
-use super::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, Found};
+use super::places::{self, Places};
+use super::results::meta::{self, MetaEnv, Owner};
+use super::stage::{self, AGENTIC_LEFT_OUT, Found, SERVER_CONFIG};
 use crate::config::problem::{Problem, Problems};
+use crate::config::types::NodeKind;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::{self, ArtifactKind, is_legal_artifact};
 use crate::secrets::Mask;
@@ -22,12 +26,10 @@ pub struct Request {
     pub kind: ArtifactKind,
     /// Folders to gather from, in the workspace; where none is named, those that the kind's results lie in.
     pub from: Vec<PathBuf>,
-    /// The workspace.
-    pub workspace: PathBuf,
-    /// The folder that srt-slurm's containers write to.
-    pub logs: PathBuf,
-    /// The folder that AMD's Slurm jobs write to.
-    pub run_logs: PathBuf,
+    /// Where results lie.
+    pub places: Places,
+    /// When the job was launched, where that is known.
+    pub launched: Option<SystemTime>,
     /// The folder that the artifact's folder is made in.
     pub to: PathBuf,
     /// The job's RESULT_FILENAME.
@@ -59,6 +61,8 @@ pub struct Gathered {
 struct Set {
     folder: PathBuf,
     found: Found,
+    /// The metadata that replaces what its writer got wrong.
+    described: Option<MetaEnv>,
 }
 
 /// Gathers an artifact. Files are copied, for later steps read them where they lie, and logs without secrets; a file that is refused keeps the
@@ -92,7 +96,7 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
         problems: Problems::default(),
         warnings: Vec::new(),
     };
-    let mut sets = sets(request)?;
+    let mut sets = sets(request, envelope)?;
     if kind == ArtifactKind::Eval {
         sets = own_set(sets, envelope, request, &mut gathered.warnings)?;
     }
@@ -102,7 +106,13 @@ pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Proble
     for set in sets {
         gathered.problems.extend(Problems(set.found.refused));
         for file in &set.found.files {
-            match copy(file, &set.folder, &gathered.path, &mask) {
+            let copied = match &set.described {
+                Some(meta) if file.file_name() == Some(meta::NAME.as_ref()) => {
+                    meta.write(&gathered.path).map(|()| gathered.path.join(meta::NAME))
+                }
+                _ => copy(file, &set.folder, &gathered.path, &mask),
+            };
+            match copied {
                 Ok(target) => {
                     gathered.bytes += target.metadata().map_or(0, |m| m.len());
                     gathered.files.push(target);
@@ -133,11 +143,15 @@ fn is_required(kind: ArtifactKind, envelope: &Envelope) -> bool {
 }
 
 /// The folders that are looked into, each with its files.
-fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
+fn sets(request: &Request, envelope: &Envelope) -> Result<Vec<Set>, Problems> {
     let mut problems = Problems::default();
     let mut folders = Vec::new();
     let named = !request.from.is_empty();
-    for folder in if named { request.from.clone() } else { usual(request) } {
+    for folder in if named {
+        request.from.clone()
+    } else {
+        usual(request, envelope)
+    } {
         match inside(&folder, request) {
             Ok(Some(folder)) if !folders.contains(&folder) => folders.push(folder),
             Ok(_) => {}
@@ -148,6 +162,10 @@ fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
     let globs = stage::allowed(request.kind, &request.result);
     let deep = request.kind == ArtifactKind::Agentic;
     let set = |folder: PathBuf| {
+        let mut globs = globs.clone();
+        if request.kind == ArtifactKind::ServerLogs && folder.ends_with(places::SCRIPTS_FOLDER) {
+            globs.push(SERVER_CONFIG.to_owned());
+        }
         let mut found = stage::find(&folder, &globs, deep);
         if deep {
             let left_out = |file: &Path| {
@@ -158,32 +176,26 @@ fn sets(request: &Request) -> Result<Vec<Set>, Problems> {
             found.files.retain(|file| !left_out(file));
             found.refused.retain(|problem| !left_out(Path::new(&problem.file)));
         }
-        Set { folder, found }
+        Set {
+            folder,
+            found,
+            described: None,
+        }
     };
     Ok(folders.into_iter().map(set).collect())
 }
 
-/// Where a kind's results lie: the workspace, and for evals what the two Slurm paths write.
-fn usual(request: &Request) -> Vec<PathBuf> {
-    let own = request.workspace.clone();
+/// Where a kind's results lie; on one node scripts write logs and metrics beside their replays too.
+fn usual(request: &Request, envelope: &Envelope) -> Vec<PathBuf> {
+    let places = &request.places;
+    let nodes = envelope.row.node_kind();
     match request.kind {
-        ArtifactKind::Agentic => vec![own.join(AGENTIC_FOLDER)],
-        ArtifactKind::Eval => {
-            let mut jobs: Vec<PathBuf> = std::fs::read_dir(&request.run_logs)
-                .into_iter()
-                .flatten()
-                .flatten()
-                .filter(|entry| entry.file_name().to_string_lossy().starts_with("slurm_job-"))
-                .map(|entry| entry.path().join("eval_results"))
-                .collect();
-            jobs.sort();
-            [
-                vec![own.clone(), own.join("eval_results"), request.logs.join("eval_results")],
-                jobs,
-            ]
-            .concat()
+        ArtifactKind::Agentic => places.replays(nodes),
+        ArtifactKind::Eval => places.evals(request.launched),
+        ArtifactKind::ServerLogs | ArtifactKind::GpuMetrics if nodes == NodeKind::Single => {
+            vec![places.workspace.clone(), places.workspace.join(places::SCRIPTS_FOLDER)]
         }
-        _ => vec![own],
+        _ => vec![places.workspace.clone()],
     }
 }
 
@@ -192,7 +204,12 @@ fn inside(folder: &Path, request: &Request) -> Result<Option<PathBuf>, Problem> 
     let Ok(real) = std::fs::canonicalize(folder) else {
         return Ok(None);
     };
-    let roots = [&request.workspace, &request.logs, &request.run_logs];
+    let Places {
+        workspace,
+        logs,
+        run_logs,
+    } = &request.places;
+    let roots = [workspace, logs, run_logs];
     let mut roots = roots.iter().filter_map(|root| std::fs::canonicalize(root).ok());
     if roots.any(|root| real.starts_with(root)) {
         return Ok(Some(real));
@@ -200,7 +217,7 @@ fn inside(folder: &Path, request: &Request) -> Result<Option<PathBuf>, Problem> 
     let message = format!(
         "`{}` lies outside the workspace {}",
         real.display(),
-        request.workspace.display()
+        workspace.display()
     );
     Err(Problem::file(&folder.display().to_string(), message).hint("gather from folders of the workspace"))
 }
@@ -214,13 +231,13 @@ fn own_set(
 ) -> Result<Vec<Set>, Problems> {
     let mut foreign = Problems::default();
     let mut own: Option<Set> = None;
-    for set in sets {
+    for mut set in sets {
         if set.found.files.is_empty() && set.found.refused.is_empty() {
             continue;
         }
-        match contradictions(&set, envelope, request) {
-            Ok(missing) => {
-                warnings.extend(missing);
+        match whose(&mut set, envelope, request) {
+            Ok(notices) => {
+                warnings.extend(notices);
                 if let Some(first) = &own {
                     let message = format!(
                         "its results are left out: those in {} come first",
@@ -243,21 +260,33 @@ fn own_set(
     }
 }
 
-/// Whether a set's `meta_env.json` fits the job; without one there is only a warning.
-fn contradictions(set: &Set, envelope: &Envelope, request: &Request) -> Result<Option<Problem>, Problem> {
-    let file = set.folder.join(meta_env::FILE);
+/// Whether a set is the job's by its `meta_env.json`, and what is worth a notice; without one nothing says so. Metadata
+/// whose writer got fields wrong is written anew.
+fn whose(set: &mut Set, envelope: &Envelope, request: &Request) -> Result<Option<Problem>, Problem> {
+    let file = set.folder.join(meta::NAME);
     let name = stage::shown(&file);
     if !set.found.files.contains(&file) {
         let problem = Problem::file(&name, "results without it cannot be told from another job's");
         return Ok(Some(problem));
     }
-    let meta = MetaEnv::read(&file)?;
-    let found = meta.contradictions(envelope, (&request.run.0, &request.run.1));
-    if found.is_empty() {
-        return Ok(None);
+    let found = MetaEnv::read(&file).map_err(|reason| Problem::file(&name, format!("{name} {reason}")))?;
+    let run = (request.run.0.as_str(), request.run.1.as_str());
+    let younger = request.launched.and_then(|launched| {
+        let metadata = file.symlink_metadata().ok()?;
+        Some(places::is_younger(&metadata, launched))
+    });
+    match found.owner(envelope, run, younger) {
+        Owner::Job => Ok(None),
+        Owner::JobMisdescribed(wrong) => {
+            set.described = Some(meta_env::anew(envelope, run, &found));
+            let message = format!("it is written anew from the envelope: {}", meta::sentences(&wrong));
+            Ok(Some(Problem::file(&name, message)))
+        }
+        Owner::Other(why) => {
+            let message = format!("these are the results of another job: {}", meta::sentences(&why));
+            Err(Problem::file(&name, message).hint("clean the workspace before each job: `sweepctl clean`"))
+        }
     }
-    let message = format!("these are the results of another job: {}", found.join("; "));
-    Err(Problem::file(&name, message).hint("clean the workspace before each job: `sweepctl clean`"))
 }
 
 fn within_limits(sets: &[Set]) -> Result<(), Problem> {

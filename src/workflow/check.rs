@@ -6,6 +6,7 @@ use super::checks;
 use super::tree::{File, FileKind, Job};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
+use crate::findings::workflow;
 
 /// All files of a repository that are checked together.
 #[derive(Debug)]
@@ -120,5 +121,7 @@ fn too_large(source: &Source) -> Problem {
         source.text.len(),
         checks::limits::MAX_FILE_BYTES
     );
-    Problem::file(&source.name, message).hint("call a workflow of its own for a part of the jobs")
+    workflow::FILE_SIZE
+        .file(&source.name, message)
+        .hint("call a workflow of its own for a part of the jobs")
 }

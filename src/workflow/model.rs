@@ -3,6 +3,7 @@
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::config::asked::{self, Field, output_name};
 use crate::config::labels::Labels;
 use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
@@ -34,12 +35,10 @@ pub struct Model {
     pub buckets: Vec<BucketJob>,
     /// The ids of the jobs of all buckets.
     pub sweep_jobs: Vec<&'static str>,
-    /// The outputs of `decide`.
-    pub decision: &'static [&'static str],
-    /// What of a decision becomes a flag of `plan`.
-    pub decided_flags: &'static [DecidedFlag],
-    /// The inputs of a dispatch.
-    pub e2e_inputs: &'static [DispatchInput],
+    /// What may be asked of a sweep: inputs of a dispatch, which become flags of `plan`.
+    pub asked: Vec<AskedFlag>,
+    /// What of it a label may ask, with the canary: outputs of `decide`, which become flags of `plan`.
+    pub decided: Vec<AskedFlag>,
     /// What a job may upload.
     pub artifact_kinds: Vec<Kind>,
     /// The secrets of the launch step.
@@ -122,130 +121,39 @@ pub struct Tools {
     pub ziglang: &'static str,
 }
 
-/// An output of a decision that becomes a flag of `plan`.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct DecidedFlag {
-    output: &'static str,
-    variable: &'static str,
-    flag: &'static str,
+/// Something that may be asked of a sweep, on its way from an input or an output to a flag of `plan`.
+#[derive(Debug, Clone, Serialize)]
+pub struct AskedFlag {
+    /// The name of the input.
+    pub name: String,
+    /// What it is, for people.
+    pub about: String,
+    /// Whether it is a switch; else it has a value.
+    pub is_switch: bool,
+    /// The output of `decide`.
+    pub output: String,
+    /// The variable that carries it into a step's script.
+    pub variable: String,
+    /// The flag.
+    pub flag: String,
 }
 
-const DECIDED_FLAGS: &[DecidedFlag] = &[
-    decided("trim", "TRIM", "--trim-conc"),
-    decided("all_evals", "ALL_EVALS", "--all-evals"),
-    decided("evals_only", "EVALS_ONLY", "--evals-only"),
-    decided("canary", "CANARY", "--canary"),
-    decided("agentx_fast", "AGENTX_FAST", "--agentx-fast"),
-];
-
-const fn decided(output: &'static str, variable: &'static str, flag: &'static str) -> DecidedFlag {
-    DecidedFlag { output, variable, flag }
-}
-
-/// The outputs of `sweepctl decide` that jobs read.
-const DECISION: &[&str] = &[
-    "run",
-    "reason",
-    "base_ref",
-    "head_ref",
-    "trim",
-    "canary",
-    "fail_fast",
-    "all_evals",
-    "evals_only",
-    "agentx_fast",
-    "reusable",
-    "reuse_candidate",
-    "checks",
-];
-
-/// An input of a dispatch; one with a flag is passed on, through a variable of its own.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct DispatchInput {
-    name: &'static str,
-    r#type: &'static str,
-    description: &'static str,
-    variable: &'static str,
-    flag: &'static str,
-}
-
-const E2E_INPUTS: &[DispatchInput] = &[
-    text(
-        "generate-cli-command",
-        "What to generate, such as: test-config --config-keys 'gpt-oss-*'",
-    ),
-    text("test-name", "The run's name"),
-    text("ref", "The branch, tag or commit to test"),
-    text("base-ref", "Instead of a command: where the changelog is compared from"),
-    text("head-ref", "Instead of a command: where the changelog is compared to"),
-    option(
-        "duration",
-        "Seconds of each agentic replay",
-        "DURATION",
-        "--override-duration",
-    ),
-    option(
-        "eval-framework",
-        "What evaluates, instead of the rows' own",
-        "EVAL_FRAMEWORK",
-        "--override-eval-framework",
-    ),
-    option(
-        "eval-suite",
-        "The evaluator's suite, instead of the rows' own",
-        "EVAL_SUITE",
-        "--override-eval-suite",
-    ),
-    option(
-        "eval-limit",
-        "Samples of each eval; full is the whole split",
-        "EVAL_LIMIT",
-        "--override-eval-limit",
-    ),
-    switch("agentx-fast", "Short agentic replays", "AGENTX_FAST", "--agentx-fast"),
-    switch(
-        "trim",
-        "Only the lowest concurrency of each topology",
-        "TRIM",
-        "--trim-conc",
-    ),
-    switch("all-evals", "Every eligible eval", "ALL_EVALS", "--all-evals"),
-    switch("evals-only", "No throughput", "EVALS_ONLY", "--evals-only"),
-    DispatchInput {
-        r#type: "boolean",
-        ..text("fail-fast", "The first failure of a matrix cancels its other jobs")
-    },
-];
-
-const fn text(name: &'static str, description: &'static str) -> DispatchInput {
-    option(name, description, "", "")
-}
-
-const fn option(
-    name: &'static str,
-    description: &'static str,
-    variable: &'static str,
-    flag: &'static str,
-) -> DispatchInput {
-    DispatchInput {
-        name,
-        r#type: "string",
-        description,
-        variable,
-        flag,
-    }
-}
-
-const fn switch(
-    name: &'static str,
-    description: &'static str,
-    variable: &'static str,
-    flag: &'static str,
-) -> DispatchInput {
-    DispatchInput {
-        r#type: "boolean",
-        ..option(name, description, variable, flag)
-    }
+/// Everything that may be asked, and the canary, which is asked for by labels only and stands last.
+fn asked_flags() -> (Vec<AskedFlag>, AskedFlag) {
+    let flag = |field: Field| AskedFlag {
+        output: output_name(&field.name),
+        variable: output_name(&field.name).to_uppercase(),
+        flag: format!("--{}", field.name),
+        name: field.name,
+        about: field.about,
+        is_switch: field.is_switch,
+    };
+    let canary = Field {
+        name: "canary".to_owned(),
+        about: "One job first; the rest only if it succeeds".to_owned(),
+        is_switch: true,
+    };
+    (asked::fields().into_iter().map(flag).collect(), flag(canary))
 }
 
 fn kind(kind: ArtifactKind) -> Kind {
@@ -268,6 +176,13 @@ impl Model {
     #[must_use]
     pub fn new(labels: &Labels, settings: &Workflows) -> Self {
         let sweep_labels: Vec<&String> = labels.primary.keys().chain(labels.modifiers.keys()).collect();
+        let (asked, canary) = asked_flags();
+        let decided = asked
+            .iter()
+            .filter(|flag| flag.is_switch)
+            .cloned()
+            .chain([canary])
+            .collect();
         let buckets: Vec<BucketJob> = Bucket::ALL.iter().map(|bucket| job_of(*bucket)).collect();
         Self {
             workflows: settings.workflows.clone(),
@@ -279,9 +194,8 @@ impl Model {
             sweep_labels: serde_json::json!(sweep_labels).to_string(),
             sweep_jobs: buckets.iter().map(|bucket| bucket.job).collect(),
             buckets,
-            decision: DECISION,
-            decided_flags: DECIDED_FLAGS,
-            e2e_inputs: E2E_INPUTS,
+            decided,
+            asked,
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.clone(),
             job_secrets: job_secrets(settings),

@@ -8,6 +8,7 @@ use crate::config::problem::{Problem, Problems, Span};
 use crate::config::source::Source;
 use crate::config::tree::{self, Node, Value};
 use crate::config::workflows::{Access, Permissions};
+use crate::findings::Finding;
 
 /// What a checked file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,10 +48,10 @@ impl<'s> File<'s> {
         self.source.name.rsplit('/').next().unwrap_or_default()
     }
 
-    /// A problem at a place of this file.
+    /// A finding at a place of this file.
     #[must_use]
-    pub fn problem(&self, span: Span, message: impl Into<String>) -> Problem {
-        Problem::at(self.source, span, message)
+    pub fn finding(&self, finding: &'static Finding, span: Span, message: impl Into<String>) -> Problem {
+        finding.at(self.source, span, message)
     }
 
     /// A key of the file.

@@ -451,6 +451,7 @@ fn every_planned_eval_is_accounted_for() {
     );
     let mut half = batch(&json!([16, 32]), &json!([16]), &json!([32]));
     half["job_id"] = json!(ids[4]);
+    (half["is_multinode"], half["tp"]) = (json!(true), json!(4));
     sweep.file("d/meta_env.json", &half);
     sweep.file("d/results_conc16.json", &result("plain", 0.9));
     sweep.set(&format!("eval_m1_8k1k_{}", ids[5]), &meta(64), 0.9);

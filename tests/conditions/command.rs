@@ -50,16 +50,20 @@ fn called_workflows_are_entered_with_their_inputs() {
     }
 }
 
-/// The event asks for evals alone.
+/// The event asks for evals alone, and for the first failure to cancel the rest.
 #[test]
 fn a_plan_that_the_event_does_not_ask_for_is_told() {
     let said = |plan: &str| {
         let plan = PLANS.path(plan);
         stderr(&run(project(), args(plan.to_str().expect("a path"), &[])))
     };
-    let note = "the event asks for `--evals-only`, and the plan was made without it";
-    assert!(said("full canary").contains(note));
-    assert!(!said("evals").contains("the plan was made"));
+    let note = |flag: &str| format!("the event asks for `{flag}`, and the plan was made without it");
+    for flag in ["--evals-only", "--fail-fast"] {
+        assert!(said("full canary").contains(&note(flag)), "{}", said("full canary"));
+    }
+    let evals = said("evals");
+    assert!(evals.contains(&note("--fail-fast")), "{evals}");
+    assert!(!evals.contains("--evals-only"), "{evals}");
 }
 
 #[test]

@@ -133,14 +133,16 @@ pub fn play(
 ) -> Result<Simulation, String> {
     let decision =
         Event::parse(Some(name), &payload.to_string(), "event.json").and_then(|event| decide(&event, facts, labels));
-    let how = decision.as_ref().map(|decision| decision.sweep).unwrap_or_default();
+    let how = decision.as_ref().cloned().unwrap_or_default();
+    let mut plan = plan(how.canary, how.asked.evals_only);
+    plan.planned.index.asked = how.asked;
     let ask = Ask {
         workflow,
         event: name,
         payload,
         commands: Commands {
             decision,
-            plan: Ok(plan(how.canary, how.evals_only)),
+            plan: Ok(plan),
         },
         faults,
     };

@@ -197,13 +197,13 @@ fn labels_are_the_repositorys_own_where_it_has_some() {
     let at = out.path();
     git(at, &["init", "-q"]);
     commit(at, "Begin");
-    let own = "primary:\n  nightly: { trim: true }\nmodifiers: {}\nskip-marker: '[no]'\nreuse:\n  command: /x\n  \
+    let own = "primary:\n  nightly: { trim-conc: true }\nmodifiers: {}\nskip-marker: '[no]'\nreuse:\n  command: /x\n  \
                author-associations: [OWNER]\n  unauthorized-merge: sweep\n";
     write(at, "configs/labels.yaml", own);
     let path = event(at, ["labeled nightly", "nightly", ""]);
     let (_, decision, said) = decide(at, &path, &[]);
     assert_eq!(
-        (&decision["run"], &decision["trim"]),
+        (&decision["run"], &decision["trim-conc"]),
         (&json!(true), &json!(true)),
         "{said}"
     );
@@ -211,12 +211,12 @@ fn labels_are_the_repositorys_own_where_it_has_some() {
     let (_, decision, _) = decide(at, &path, &["--labels", other.to_str().expect("a path")]);
     assert_eq!(decision["run"], false);
     // What is wrong with the event and with the labels is said at once.
-    write(at, "broken.yaml", own.replace("trim", "trimm"));
+    write(at, "broken.yaml", own.replace("trim-conc", "trimm-conc"));
     let broken = write(at, "broken.json", "{\"pull_request\": {}}");
     let (code, _, said) = decide(at, broken.to_str().expect("a path"), &["--labels", "broken.yaml"]);
     assert_eq!(code, Some(1));
     assert!(
-        said.contains("trimm") && said.contains("this is no `pull_request` event"),
+        said.contains("trimm-conc") && said.contains("this is no `pull_request` event"),
         "{said}"
     );
 }
@@ -335,14 +335,17 @@ fn hostile_events_are_refused_or_shown_harmless() {
 #[test]
 fn inputs_may_be_values_of_their_kind() {
     let out = folder();
-    let inputs = json!({ "base-ref": "a", "head-ref": "b", "trim": true, "evals-only": false, "duration": 90 });
+    let inputs = json!({ "base-ref": "a", "head-ref": "b", "trim-conc": true, "evals-only": false, "duration": 90 });
     let body = json!({ "inputs": inputs, "ref": "refs/heads/main" });
     let path = write(out.path(), "event.json", body.to_string());
     let (code, decision, said) = decide(out.path(), path.to_str().expect("a path"), &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert_eq!((&decision["trim"], &decision["duration"]), (&json!(true), &json!(90)));
+    assert_eq!(
+        (&decision["trim-conc"], &decision["duration"]),
+        (&json!(true), &json!(90))
+    );
     for (name, value) in [
-        ("trim", json!(["true"])),
+        ("trim-conc", json!(["true"])),
         ("duration", json!(0)),
         ("base-ref", json!("a\nb")),
     ] {

@@ -258,8 +258,8 @@ fn the_summary_says_the_decision_in_a_sentence() {
     };
     assert_eq!(
         summary("labeled evals-only", "full-sweep-fail-fast evals-only"),
-        "Sweep. The label `full-sweep-fail-fast` asks for a sweep, with `evals-only`. How: a canary first, the first \
-         failure cancels the rest, no throughput.\n"
+        "Sweep. The label `full-sweep-fail-fast` asks for a sweep, with `evals-only`. How: a canary first, no \
+         throughput, the first failure of a matrix cancels its other jobs.\n"
     );
     assert_eq!(
         summary("labeled documentation", "documentation"),
@@ -274,17 +274,17 @@ fn the_page_says_what_the_labels_file_and_the_outputs_are() {
     let yes = |value: bool| if value { "yes" } else { "no" };
     let mut lines: Vec<String> = Vec::new();
     for (name, how) in &labels.primary {
-        let points = if how.trim {
+        let points = if how.asked.trim_conc {
             "the lowest concurrency of each topology"
         } else {
             "all"
         };
-        let first = if how.fail_fast {
+        let first = if how.asked.fail_fast {
             "cancels the matrix"
         } else {
             "the rest goes on"
         };
-        let (canary, reusable) = (yes(how.canary), yes(!how.trim));
+        let (canary, reusable) = (yes(how.canary), yes(how.is_full()));
         lines.push(format!("| `{name}` | {points} | {canary} | {first} | {reusable} |"));
     }
     for line in &lines {

@@ -227,7 +227,7 @@ fn answers_that_are_none_give_one_error_each() {
         github.on(what, reply);
         let said = refused(&github);
         assert!(said.contains(words), "{words}: {said}");
-        assert_eq!(said.matches("error: ").count(), 1, "{said}");
+        assert_eq!(said.matches("error[").count(), 1, "{said}");
         assert!(!said.contains('\u{1b}'), "{said}");
     }
     // A list that is none, and a run without what every run has.

@@ -177,7 +177,7 @@ fn an_aggregate_that_differs_from_its_single_results_is_refused() {
 fn a_run_that_left_out_a_part_of_its_sweep_is_refused() {
     let left = Left::new();
     left.change("plan/index.json", |index| {
-        index["narrowed"] = json!(["--trim-conc", "--agentx-fast"])
+        index["asked"] = json!({ "trim-conc": true, "agentx-fast": true, "all-evals": true })
     });
     left.is_refused(
         &[],
@@ -185,14 +185,15 @@ fn a_run_that_left_out_a_part_of_its_sweep_is_refused() {
     );
     // That is what such a plan says.
     let folder = tempfile::tempdir().expect("a folder");
-    let narrowed = |name: &str, flags: &[&str]| {
+    let asked = |name: &str, flags: &[&str]| {
         emit(&folder.path().join(name), flags);
         let index = std::fs::read(folder.path().join(name).join("index.json")).expect("an index");
-        serde_json::from_slice::<Value>(&index).expect("JSON")["narrowed"].clone()
+        serde_json::from_slice::<Value>(&index).expect("JSON")["asked"].clone()
     };
-    assert_eq!(narrowed("whole", &[]), Value::Null);
+    assert_eq!(asked("whole", &[]), Value::Null);
     let all = ["--trim-conc", "--evals-only", "--agentx-fast"];
-    assert_eq!(narrowed("less", &all), json!(all));
+    let less = json!({ "trim-conc": true, "evals-only": true, "agentx-fast": true });
+    assert_eq!(asked("less", &all), less);
 }
 
 #[test]

@@ -77,7 +77,7 @@ fn an_approved_commit_is_sent_from_the_default_branch() {
             runs(vec![other, started(2, title), old]).into(),
         ],
     );
-    let output = dispatch(&github, &["--pr", "12", "--trim", "--eval-limit", "full"]);
+    let output = dispatch(&github, &["--pr", "12", "--trim-conc", "--eval-limit", "full"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!((&said["run-id"], &said["sent"]), (&json!(2), &json!(true)));
@@ -86,7 +86,7 @@ fn an_approved_commit_is_sent_from_the_default_branch() {
         "ref": "trunk",
         "inputs": {
             "base-ref": sha('9'), "head-ref": sha('b'), "ref": sha('b'), "test-name": title,
-            "eval-limit": "full", "trim": "true",
+            "eval-limit": "full", "trim-conc": "true",
         },
     });
     assert_eq!(sent(&github), [wanted]);
@@ -104,7 +104,7 @@ fn an_approved_commit_is_sent_from_the_default_branch() {
         "ref",
         "test-name",
         "eval-limit",
-        "trim",
+        "trim-conc",
         "all-evals",
         "evals-only",
         "agentx-fast",

@@ -157,7 +157,7 @@ fn the_verdict_is_what_the_comment_reads() {
             "needs.json",
             "--plan",
             "plan",
-            "--out",
+            "--output",
             "told.json",
         ])
         .output()

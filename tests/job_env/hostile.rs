@@ -174,7 +174,7 @@ fn a_value_that_no_process_can_be_given_is_refused() {
     let said = support::stderr(&output);
     assert!(said.contains("the value of IMAGE holds a NUL character"), "{said}");
     assert!(said.contains("MODEL_PREFIX takes 131084 bytes"), "{said}");
-    assert!(!said.contains("error: PRECISION"), "{said}");
+    assert!(!said.contains("]: PRECISION"), "{said}");
 }
 
 #[test]

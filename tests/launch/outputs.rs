@@ -12,7 +12,9 @@ fn leaves(envelope: &Value, files: &[(&str, Value)]) -> (Host, Done) {
     for (at, (name, content)) in files.iter().enumerate() {
         std::fs::write(host.file(&format!("saved{at}")), content.to_string()).expect("a file");
         let name = name.replacen('R', "${RESULT_FILENAME}", 1);
-        script.push_str(&format!("cp saved{at} \"{name}\"\n"));
+        script.push_str(&format!(
+            "mkdir -p \"$(dirname \"{name}\")\"; cp saved{at} \"{name}\"\n"
+        ));
     }
     host.script(&script);
     let done = host.run(envelope);
@@ -123,6 +125,50 @@ fn an_agentic_replay_on_many_nodes_leaves_its_concurrency_and_few_errors() {
     refused(&envelope, &with(json!({"completed": 0})), 73, &["no request completed"]);
     let wrong = [("R_conc32.json", benchmark(json!({})))];
     refused(&envelope, &wrong, 73, &["_conc16.json` is missing", "_conc32.json`"]);
+}
+
+#[test]
+fn a_raw_replay_or_an_aggregate_of_one_is_a_result_too() {
+    let envelope = many(true, &[16]);
+    let summary = |failed: u64| json!({"request_count": {"avg": 20 - failed}, "error_request_count": {"avg": failed}});
+    let raw = |failed: u64| {
+        let folder = "LOGS/agentic/conc_16/aiperf_artifacts";
+        [
+            (format!("{folder}/profile_export.jsonl"), json!({})),
+            (format!("{folder}/profile_export_aiperf.json"), summary(failed)),
+        ]
+    };
+    let files = raw(2);
+    let files: Vec<(&str, Value)> = files.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    let (_host, done) = leaves(&envelope, &files);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let failing = raw(3);
+    let failing: Vec<(&str, Value)> = failing
+        .iter()
+        .map(|(name, text)| (name.as_str(), text.clone()))
+        .collect();
+    refused(&envelope, &failing, 73, &["3 of 20 requests failed"]);
+    refused(&envelope, &files[..1], 73, &["no `profile_export_aiperf.json`"]);
+    let aggregate = |conc: u64, failed: u64| {
+        json!({"conc": conc, "num_requests_total": 20, "num_requests_successful": 20 - failed,
+               "request_accounting": {"records_total": 20, "records_profiled": 20 - failed,
+                                      "records_dropped_total": failed, "records_warmup_dropped": 0},
+               "request_metrics": {}, "server_metrics": {}})
+    };
+    let (_host, done) = leaves(&envelope, &[("R_conc16.json", aggregate(16, 2))]);
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    refused(
+        &envelope,
+        &[("R_conc16.json", aggregate(16, 3))],
+        73,
+        &["3 of 20 requests failed"],
+    );
+    refused(
+        &envelope,
+        &[("R_conc16.json", aggregate(8, 0))],
+        73,
+        &["it is of another job: `conc` is 8"],
+    );
 }
 
 #[test]

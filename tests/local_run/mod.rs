@@ -216,11 +216,18 @@ fn jobs_of_other_clusters_are_refused_by_name_unless_left_out() {
         "{}",
         done.stderr
     );
-    // A config's key is none of a job's names.
+    // A plan whose jobs do not say which config they came from is told by its other names.
     let done = run(&mut command(&host, &plan, &["--only", "stub-h200-sglang-fp8"]));
-    for part in ["not config keys", "known: `stub`, `stub_128_64`, `stub throughput c2`"] {
-        assert!(done.stderr.contains(part), "{part} in {}", done.stderr);
-    }
+    let known = "found by its model prefix, config key, experiment, name or id; known: `stub`, `stub_128_64`";
+    assert!(done.stderr.contains(known), "{}", done.stderr);
+    let mut keyed = throughput("ddddddddddd2", 2);
+    keyed["config-key"] = "stub-h200-sglang-fp8".into();
+    let done = run(&mut command(&host, &[keyed], &["--only", "*-sglang-*"]));
+    assert!(
+        done.stderr.contains("(ddddddddddd2) cannot run here"),
+        "{}",
+        done.stderr
+    );
     let done = run(&mut command(&host, &plan, &["--only", "stub_128_46*"]));
     assert!(done.stderr.contains("did you mean `stub_128_64`?"), "{}", done.stderr);
 }

@@ -154,8 +154,8 @@ const MUTATIONS: &[Mutation] = &[
     (
         "two modifiers are exchanged",
         LABELS,
-        "  all-evals: { effect: all-evals, reusable: true }\n  evals-only: { effect: evals-only, reusable: false }",
-        "  all-evals: { effect: evals-only, reusable: false }\n  evals-only: { effect: all-evals, reusable: true }",
+        "  all-evals: { all-evals: true, reusable: true }\n  evals-only: { evals-only: true, reusable: false }",
+        "  all-evals: { evals-only: true, reusable: false }\n  evals-only: { all-evals: true, reusable: true }",
         Decisions,
         "evals-only",
     ),
@@ -196,7 +196,7 @@ const MUTATIONS: &[Mutation] = &[
     (
         "fail-fast is constant",
         JOBS,
-        "    fail-fast: ${{ [= fail_fast =] }}\n    matrix:",
+        "    fail-fast: ${{ needs.setup.outputs.fail_fast == 'true' }}\n    matrix:",
         "    fail-fast: true\n    matrix:",
         Events,
         "fail-fast of sweep-evals is true",
@@ -204,7 +204,7 @@ const MUTATIONS: &[Mutation] = &[
     (
         "fail-fast is not passed on",
         JOBS,
-        "    ref: ${{ [= ref =] }}\n    fail-fast: ${{ [= fail_fast =] }}",
+        "    ref: ${{ [= ref =] }}\n    fail-fast: ${{ needs.setup.outputs.fail_fast == 'true' }}",
         "    ref: ${{ [= ref =] }}",
         Events,
         "fail-fast of sweep-evals/one-node is false",

@@ -1,7 +1,7 @@
 //! The workflows: rendered, read by GitHub's own parser and by linters, and checked.
 
+mod checks;
 mod commands;
-mod findings;
 mod linters;
 mod rendering;
 mod settings;

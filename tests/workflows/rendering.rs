@@ -176,13 +176,13 @@ fn labels_are_rendered_into_the_concurrency_group() {
     let labels = |text: &str| {
         let text = edit(
             text,
-            "  sweep-enabled: { trim: true }",
-            "  \"o'clock \\\"now\\\"\": { trim: true }",
+            "  sweep-enabled: { trim-conc: true }",
+            "  \"o'clock \\\"now\\\"\": { trim-conc: true }",
         );
         edit(
             &text,
-            "  agentx-fast: { effect: agentx-fast",
-            "  quick: { effect: agentx-fast",
+            "  agentx-fast: { agentx-fast: true",
+            "  quick: { agentx-fast: true",
         )
     };
     let after = rendered_with(same, labels).expect("it renders");

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::config::decode::Decoder;
 use crate::config::problem::nearest;
 use crate::config::tree::Node;
+use crate::findings::config;
 
 /// What an argument may ask for: a job's variable in lower case with `-` for `_`, the server's port, and the folder
 /// that results go to.
@@ -98,14 +99,24 @@ impl Command {
                 Ok(parts) => Some(parts),
                 Err(unknown) => {
                     let message = format!("`{{{unknown}}}` is no placeholder of `{name}`");
-                    d.report(item.span, message, nearest(unknown, PLACEHOLDERS));
+                    d.refuse(
+                        &config::UNKNOWN_NAME,
+                        item.span,
+                        message,
+                        nearest(unknown, PLACEHOLDERS),
+                    );
                     None
                 }
             }
         })?;
         if !matches!(arguments.first()?.as_slice(), [Part::Text(_)]) {
             let message = format!("the program of `{name}` depends on the job");
-            d.report(node.span, message, "write the first item without placeholders");
+            d.refuse(
+                &config::CONFLICT,
+                node.span,
+                message,
+                "write the first item without placeholders",
+            );
             return None;
         }
         Some(Self(arguments))

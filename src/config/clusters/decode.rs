@@ -11,6 +11,7 @@ use super::{
 use crate::config::decode::{Decoder, Fields};
 use crate::config::problem::{Span, nearest};
 use crate::config::tree::Node;
+use crate::findings::config;
 
 /// A day.
 const MAX_SECONDS: u64 = 86_400;
@@ -114,7 +115,8 @@ fn claim(
             let mut distinct = known.to_vec();
             distinct.sort_unstable();
             distinct.dedup();
-            d.report(
+            d.refuse(
+                &config::UNKNOWN_NAME,
                 *span,
                 format!("the {what} `{name}` stands under no label"),
                 nearest(name, distinct),
@@ -122,7 +124,7 @@ fn claim(
         }
         if let Some(first) = claims.insert(name.clone(), cluster.to_owned()) {
             let message = format!("the {what} `{name}` belongs to the cluster `{first}` already");
-            d.report(*span, message, "name it once");
+            d.refuse(&config::NAMED_TWICE, *span, message, "name it once");
         }
     }
 }
@@ -225,7 +227,12 @@ fn matching(d: &mut Decoder, node: &Node<'_>, name: &str, is: fn(&str) -> bool, 
     let text = d.string(node, name)?;
     if !is(&text) {
         let shown: String = text.chars().take(40).collect();
-        d.report(node.span, format!("`{shown}` is not a value of `{name}`"), hint);
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            format!("`{shown}` is not a value of `{name}`"),
+            hint,
+        );
         return None;
     }
     Some(text)
@@ -263,7 +270,12 @@ fn option(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let text = d.string(node, name)?;
     if !text.starts_with('-') || text.trim_start_matches('-').is_empty() {
         let hint = "write an option and its value as one item, such as `--nodelist=n1`";
-        d.report(node.span, format!("`{text}` in `{name}` is no option"), hint);
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            format!("`{text}` in `{name}` is no option"),
+            hint,
+        );
         return None;
     }
     let stem = match text.split_once('=') {
@@ -278,7 +290,8 @@ fn option(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
         .any(|own| *own == stem || (stem.len() > 4 && own.starts_with(stem)));
     if own {
         let hint = "use the cluster's own fields; names, logs and waiting are the launch's";
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             node.span,
             format!("`{stem}` cannot stand in `{name}`: the launch gives it itself"),
             hint,

@@ -4,9 +4,11 @@ use schemars::JsonSchema;
 
 use super::{Router, component, router};
 use crate::config::decode::{Decoder, Fields, MAX_INTEGER};
+use crate::config::fields::{Parallelism, Passed, PassedField, Role, Size};
 use crate::config::problem::Place;
 use crate::config::tree::Node;
-use crate::config::types::{Component, KvOffloading, Parallelism, Role, ScenarioType, SpecDecoding};
+use crate::config::types::{Component, KvOffloading, ScenarioType, SpecDecoding};
+use crate::findings::config;
 
 /// How many points one entry may list.
 pub const MAX_POINTS: usize = 1024;
@@ -52,13 +54,47 @@ pub struct SearchSpaceEntry {
     /// Data parallel attention.
     pub dp_attn: Option<bool>,
     /// The prefill side; multi-node only.
-    pub prefill: Option<Role>,
+    pub prefill: Option<RoleEntry>,
     /// The decode side; multi-node only.
-    pub decode: Option<Role>,
+    pub decode: Option<RoleEntry>,
     /// Where the KV cache is offloaded to; agentic only.
     pub kv_offloading: Option<KvOffloading>,
     /// What offloads it; required exactly when something is offloaded.
     pub kv_offload_backend: Option<Component>,
+}
+
+/// One side of a multi-node deployment, as it is written.
+#[derive(Debug, JsonSchema)]
+#[schemars(rename = "Role", rename_all = "kebab-case", deny_unknown_fields)]
+#[schemars(description = "One side of a multi-node deployment.")]
+pub struct RoleEntry {
+    /// Workers; 0 for the decode side of an aggregated deployment.
+    pub num_worker: u64,
+    /// Tensor parallel size of one worker.
+    pub tp: u64,
+    /// Expert parallel size of one worker.
+    pub ep: u64,
+    /// Data parallel attention.
+    pub dp_attn: bool,
+    /// The GPUs of this side, where the two differ.
+    #[schemars(default)]
+    pub hardware: Option<String>,
+    /// `NAME=VALUE` pairs for the launch.
+    #[schemars(default)]
+    pub additional_settings: Option<Vec<String>>,
+    /// Pipeline parallel size of one worker.
+    #[schemars(default = "one")]
+    pub pp: u64,
+    /// Decode context parallel size; divides `tp`.
+    #[schemars(default = "one")]
+    pub dcp_size: u64,
+    /// Prefill context parallel size.
+    #[schemars(default = "one")]
+    pub pcp_size: u64,
+}
+
+fn one() -> u64 {
+    1
 }
 
 /// A search-space entry, checked.
@@ -74,10 +110,8 @@ pub struct SearchEntry {
     pub router: Option<Component>,
     /// The entry's own KV transfer.
     pub kv_p2p_transfer: Option<String>,
-    /// An srt-slurm recipe.
-    pub srt_recipe: Option<String>,
-    /// The recipe of eval-only jobs.
-    pub eval_srt_recipe: Option<String>,
+    /// What rows only pass on.
+    pub passed: Passed,
     /// The topology.
     pub nodes: Nodes,
     /// The KV offload mode; `None` where none was written.
@@ -138,8 +172,10 @@ pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, allowed: Allowed) -> Opti
     });
     let own_router = f.optional(d, "router", router);
     let transfer = f.optional(d, "kv-p2p-transfer", Decoder::string);
-    let srt_recipe = f.optional(d, "srt-recipe", Decoder::string);
-    let eval_srt_recipe = f.optional(d, "eval-srt-recipe", Decoder::string);
+    let mut passed = Passed::default();
+    for field in PassedField::ALL {
+        passed.set(*field, f.optional(d, field.name(), Decoder::string));
+    }
     scopes(d, &f, allowed);
     let nodes = nodes(d, &mut f, allowed);
     let (kv_offloading, kv_offload_backend) = offload(d, &mut f, allowed);
@@ -150,8 +186,7 @@ pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, allowed: Allowed) -> Opti
         spec_decoding: spec_decoding.unwrap_or_default(),
         router: own_router,
         kv_p2p_transfer: transfer,
-        srt_recipe,
-        eval_srt_recipe,
+        passed,
         nodes: nodes?,
         kv_offloading,
         kv_offload_backend,
@@ -166,7 +201,7 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
                 "`{name}` holds {} points, at most {MAX_POINTS} are accepted",
                 list.len()
             );
-            d.report(node.span, message, "measure fewer points");
+            d.refuse(&config::OUT_OF_RANGE, node.span, message, "measure fewer points");
         }
         Some(list)
     });
@@ -176,13 +211,19 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
     if f.has("conc-list") {
         if has_start || has_end {
             let message = "`conc-list` stands beside `conc-start`/`conc-end`";
-            d.report(f.at("conc-list"), message, "keep the list or the range");
+            d.refuse(
+                &config::CONFLICT,
+                f.at("conc-list"),
+                message,
+                "keep the list or the range",
+            );
         }
         return list.map(ConcSpec::List);
     }
     if !has_start && !has_end {
         let message = "a search-space entry names no concurrency";
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.span,
             message,
             "add `conc-list: [...]`, or `conc-start` and `conc-end`",
@@ -195,7 +236,8 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
         } else {
             ("conc-end", "conc-start")
         };
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at(there),
             format!("`{there}` stands without `{missing}`"),
             format!("add `{missing}:`"),
@@ -204,7 +246,7 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
     let (start, end) = (start?, end?);
     if start > end {
         let message = format!("`conc-start` {start} is above `conc-end` {end}");
-        d.report(f.at("conc-start"), message, "exchange them");
+        d.refuse(&config::CONFLICT, f.at("conc-start"), message, "exchange them");
     }
     Some(ConcSpec::Range { start, end })
 }
@@ -217,11 +259,12 @@ fn scopes(d: &mut Decoder, f: &Fields<'_, '_>, allowed: Allowed) {
     ] {
         if above && f.has(name) {
             let message = format!("`{name}` stands here and at the top of the config");
-            d.report(f.at(name), message, "keep one of the two");
+            d.refuse(&config::CONFLICT, f.at(name), message, "keep one of the two");
         }
     }
     if f.has("kv-p2p-transfer") && allowed.multinode == Some(false) {
-        d.report(
+        d.refuse(
+            &config::CONFLICT,
             f.at("kv-p2p-transfer"),
             "`kv-p2p-transfer` needs `multinode: true`",
             "remove it",
@@ -229,7 +272,12 @@ fn scopes(d: &mut Decoder, f: &Fields<'_, '_>, allowed: Allowed) {
     }
     if allowed.disagg && !allowed.transfer_above && !f.has("kv-p2p-transfer") {
         let message = "`disagg: true` needs a `kv-p2p-transfer`";
-        d.report(f.span, message, "add it here, or at the top of the config");
+        d.refuse(
+            &config::INCOMPLETE,
+            f.span,
+            message,
+            "add it here, or at the top of the config",
+        );
     }
 }
 
@@ -245,45 +293,55 @@ fn single_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
     for name in ["prefill", "decode"] {
         f.forbidden(d, name, "the config has `multinode: false`");
     }
-    let size = |d: &mut Decoder, n: &Node<'_>, name: &'static str| d.integer(n, name, 1);
-    let tp = f.required(d, "tp", size);
-    let pp = f.optional(d, "pp", size).unwrap_or(1);
-    let dcp_size = f.optional(d, "dcp-size", size).unwrap_or(1);
-    let pcp_size = f.optional(d, "pcp-size", size).unwrap_or(1);
-    let ep = f.optional(d, "ep", size);
-    let dp_attn = f.optional(d, "dp-attn", Decoder::boolean);
-    let tp = tp?;
-    divisible(d, f, tp, dcp_size);
-    countable(d, f, &[tp, pp, pcp_size]);
-    Some(Nodes::Single(Parallelism {
-        tp,
-        pp,
-        dcp_size,
-        pcp_size,
-        ep,
-        dp_attn,
-    }))
+    let sizes = sizes(d, f, |size| size.names().required)?;
+    checked(d, f, &sizes, 1);
+    Some(Nodes::Single(sizes))
 }
 
-/// GPUs are counted and summed: more of them than [`MAX_INTEGER`] is a slip of the pen.
-fn countable(d: &mut Decoder, f: &Fields<'_, '_>, sizes: &[u64]) {
-    let gpus = sizes.iter().try_fold(1_u64, |product, size| product.checked_mul(*size));
-    if gpus.is_none_or(|gpus| gpus > MAX_INTEGER) {
-        let message = format!("its sizes multiply to more than {MAX_INTEGER} GPUs");
-        d.report(f.span, message, "correct the sizes");
+/// The sizes of one server or worker: those that were left out are 1, or false. `None` where one that is required is
+/// missing or wrong.
+fn sizes(d: &mut Decoder, f: &mut Fields<'_, '_>, required: impl Fn(Size) -> bool) -> Option<Parallelism> {
+    let mut sizes = Parallelism::default();
+    let mut whole = true;
+    for size in Size::ALL {
+        let name = size.names().row;
+        let value = |d: &mut Decoder, n: &Node<'_>, name: &'static str| match size.is_flag() {
+            true => d.boolean(n, name).map(u64::from),
+            false => d.integer(n, name, 1),
+        };
+        let found = match required(*size) {
+            true => f.required(d, name, value),
+            false => f.optional(d, name, value),
+        };
+        match found {
+            Some(number) => sizes.set(*size, number),
+            None => whole &= !required(*size),
+        }
     }
+    whole.then_some(sizes)
 }
 
-fn divisible(d: &mut Decoder, f: &Fields<'_, '_>, tp: u64, dcp_size: u64) {
+/// Sizes that fit each other. GPUs are counted and summed: more of them than [`MAX_INTEGER`] is a slip of the pen.
+fn checked(d: &mut Decoder, f: &Fields<'_, '_>, sizes: &Parallelism, workers: u64) {
+    let (tp, dcp_size) = (sizes.tp, sizes.dcp_size);
     if !tp.is_multiple_of(dcp_size) {
         let message = format!("`tp` {tp} is not divisible by `dcp-size` {dcp_size}");
-        d.report(f.at("tp"), message, "correct one of the two");
+        d.refuse(&config::SIZE, f.at("tp"), message, "correct one of the two");
+    }
+    let gpus = sizes.checked_gpus().and_then(|gpus| gpus.checked_mul(workers.max(1)));
+    if gpus.is_none_or(|gpus| gpus > MAX_INTEGER) {
+        let message = format!("its sizes multiply to more than {MAX_INTEGER} GPUs");
+        d.refuse(&config::OUT_OF_RANGE, f.span, message, "correct the sizes");
     }
 }
 
 fn multi_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
-    for name in ["tp", "pp", "dcp-size", "pcp-size", "ep", "dp-attn"] {
-        f.forbidden(d, name, "in a multi-node entry it belongs to `prefill` and `decode`");
+    for size in Size::ALL {
+        f.forbidden(
+            d,
+            size.names().row,
+            "in a multi-node entry it belongs to `prefill` and `decode`",
+        );
     }
     let prefill = f.required(d, "prefill", role);
     let decode = f.required(d, "decode", role);
@@ -295,40 +353,33 @@ fn multi_node(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Nodes> {
             ("decode", "prefill")
         };
         let message = format!("`{there}` names its hardware and `{missing}` does not");
-        d.report(f.at(there), message, "name it on both or on neither");
+        d.refuse(
+            &config::INCOMPLETE,
+            f.at(there),
+            message,
+            "name it on both or on neither",
+        );
     }
     Some(Nodes::Multi(Box::new(Roles { prefill, decode })))
 }
 
 fn role(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Role> {
     let mut f = d.fields(node, &format!("`{name}`"))?;
-    let size = |d: &mut Decoder, n: &Node<'_>, name: &'static str| d.integer(n, name, 1);
     let num_worker = f.required(d, "num-worker", |d, n, name| d.integer(n, name, 0));
-    let tp = f.required(d, "tp", size);
-    let ep = f.required(d, "ep", size);
-    let dp_attn = f.required(d, "dp-attn", Decoder::boolean);
+    let sizes = sizes(d, &mut f, |size| size.names().side_required);
     let hardware = f.optional(d, "hardware", Decoder::string);
     let additional_settings = f.optional(d, "additional-settings", |d, node, name| {
         d.list(node, name, 0, |d, node| setting(d, node, name))
     });
-    let pp = f.optional(d, "pp", size).unwrap_or(1);
-    let dcp_size = f.optional(d, "dcp-size", size).unwrap_or(1);
-    let pcp_size = f.optional(d, "pcp-size", size).unwrap_or(1);
-    if let Some(tp) = tp {
-        divisible(d, &f, tp, dcp_size);
-        countable(d, &f, &[num_worker.unwrap_or(1).max(1), tp, pp, pcp_size]);
+    if let Some(sizes) = &sizes {
+        checked(d, &f, sizes, num_worker.unwrap_or(1));
     }
     f.finish(d);
     Some(Role {
         num_worker: num_worker?,
-        tp: tp?,
-        ep: ep?,
-        dp_attn: dp_attn?,
+        sizes: sizes?,
         hardware,
         additional_settings,
-        pp,
-        dcp_size,
-        pcp_size,
     })
 }
 
@@ -340,7 +391,8 @@ fn setting(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
         && variable.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !legal {
         let shown: String = text.chars().take(60).collect();
-        d.report(
+        d.refuse(
+            &config::MALFORMED,
             node.span,
             format!("`{shown}` is not `NAME=VALUE`"),
             "NAME is made of letters, digits and `_`",
@@ -366,16 +418,27 @@ fn offload(d: &mut Decoder, f: &mut Fields<'_, '_>, allowed: Allowed) -> (Option
     let offloads = offloading.is_some_and(|mode| mode != KvOffloading::None);
     if offloads && !f.has("kv-offload-backend") {
         let message = "`kv-offloading` needs a `kv-offload-backend`";
-        d.report(f.at("kv-offloading"), message, "add `kv-offload-backend: {name: ...}`");
+        d.refuse(
+            &config::INCOMPLETE,
+            f.at("kv-offloading"),
+            message,
+            "add `kv-offload-backend: {name: ...}`",
+        );
     }
     let known = offloading.is_some() || !f.has("kv-offloading");
     if known && !offloads && f.has("kv-offload-backend") {
         let message = "`kv-offload-backend` stands without `kv-offloading: dram`";
-        d.report(f.at("kv-offload-backend"), message, "remove it, or offload");
+        d.refuse(
+            &config::CONFLICT,
+            f.at("kv-offload-backend"),
+            message,
+            "remove it, or offload",
+        );
     }
     if offloading == Some(KvOffloading::Dram) && !allowed.dram_utilization {
         let message = "`kv-offloading: dram` needs the `dram-utilization` of its block";
-        d.report(
+        d.refuse(
+            &config::INCOMPLETE,
             f.at("kv-offloading"),
             message,
             "add `dram-utilization: 0.8` beside `search-space`",

@@ -10,6 +10,7 @@ use crate::config::decode::Decoder;
 use crate::config::labels::named;
 use crate::config::problem::nearest;
 use crate::config::tree::Node;
+use crate::findings::config;
 
 /// Steps of a repository's own, by the place where they run, all on the node of a benchmark.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -97,13 +98,23 @@ fn step(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<Step> {
         let action = d.string(n, name)?;
         if !action.starts_with("./") && !actions.contains(&action) {
             let hint = nearest(&action, actions.iter().map(String::as_str));
-            d.report(n.span, format!("`{action}` is no action of `actions`"), hint);
+            d.refuse(
+                &config::UNKNOWN_NAME,
+                n.span,
+                format!("`{action}` is no action of `actions`"),
+                hint,
+            );
         }
         Some(action)
     });
     let run = f.optional(d, "run", Decoder::string);
     if uses.is_some() == run.is_some() {
-        d.report(f.span, "a step has either `uses` or `run`", "give it one of them");
+        d.refuse(
+            &config::CONFLICT,
+            f.span,
+            "a step has either `uses` or `run`",
+            "give it one of them",
+        );
     }
     let with = f.optional(d, "with", |d, n, name| named(d, n, name, Decoder::string));
     let env = f.optional(d, "env", |d, n, name| named(d, n, name, Decoder::string));
@@ -122,7 +133,12 @@ fn step(d: &mut Decoder, node: &Node<'_>, actions: &[String]) -> Option<Step> {
 pub(super) fn job(d: &mut Decoder, node: &Node<'_>, id: &str, actions: &[String]) -> Option<Job> {
     if !is_word(id) {
         let message = format!("`{id}` is not the id of a job");
-        d.report(node.span, message, "use letters, digits, `-` and `_`");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            message,
+            "use letters, digits, `-` and `_`",
+        );
     }
     let mut f = d.fields(node, &format!("job `{id}`"))?;
     let name = f.required(d, "name", Decoder::string);

@@ -255,7 +255,7 @@ fn allowed_by_labels(pull: &PullFacts, labels: &Labels) -> Result<(), String> {
     let full: Vec<&String> = labels
         .primary
         .iter()
-        .filter(|(_, how)| !how.trim)
+        .filter(|(_, how)| how.is_full())
         .map(|(name, _)| name)
         .collect();
     let number = pull.number;
@@ -266,7 +266,7 @@ fn allowed_by_labels(pull: &PullFacts, labels: &Labels) -> Result<(), String> {
                 any_of(&full)
             ));
         }
-        Some((name, how)) if how.trim => return Err(format!("The label {} asks for no full sweep.", code(name))),
+        Some((name, how)) if !how.is_full() => return Err(format!("The label {} asks for no full sweep.", code(name))),
         Some(_) => {}
     }
     let forbidding = carried.modifiers.iter().filter(|(_, modifier)| !modifier.reusable);

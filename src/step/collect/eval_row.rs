@@ -203,30 +203,30 @@ fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow
                 .map_or_else(|| text(cell).to_lowercase(), |flag| flag.to_string()),
         ),
     };
-    let is_multinode = meta.is_multinode.flag().unwrap_or(false);
-    let own = flag(&meta.dp_attention).unwrap_or_else(|| "none".to_owned());
-    let prefill = flag(&meta.prefill_dp_attention).unwrap_or_else(|| own.clone());
-    let decode = flag(&meta.decode_dp_attention).unwrap_or_else(|| own.clone());
-    let prefill_tp = size(&meta.prefill_tp, size(&meta.tp, 1));
-    let prefill_ep = size(&meta.prefill_ep, size(&meta.ep, 1));
+    let is_multinode = meta.cell("is_multinode").flag().unwrap_or(false);
+    let own = flag(meta.cell("dp_attention")).unwrap_or_else(|| "none".to_owned());
+    let prefill = flag(meta.cell("prefill_dp_attention")).unwrap_or_else(|| own.clone());
+    let decode = flag(meta.cell("decode_dp_attention")).unwrap_or_else(|| own.clone());
+    let prefill_tp = size(meta.cell("prefill_tp"), size(meta.cell("tp"), 1));
+    let prefill_ep = size(meta.cell("prefill_ep"), size(meta.cell("ep"), 1));
     EvalRow {
         is_multinode,
-        model_prefix: text(&meta.infmax_model_prefix),
-        model: result.model().map_or_else(|| text(&meta.model), str::to_owned),
-        hw: text(&meta.hw).to_uppercase(),
-        framework: text(&meta.framework).to_lowercase(),
-        precision: text(&meta.precision).to_lowercase(),
-        spec_decoding: text(&meta.spec_decoding),
-        isl: size(&meta.isl, 0),
-        osl: size(&meta.osl, 0),
-        tp: size(&meta.tp, prefill_tp),
-        ep: size(&meta.ep, prefill_ep),
+        model_prefix: text(meta.cell("infmax_model_prefix")),
+        model: result.model().map_or_else(|| text(meta.cell("model")), str::to_owned),
+        hw: text(meta.cell("hw")).to_uppercase(),
+        framework: text(meta.cell("framework")).to_lowercase(),
+        precision: text(meta.cell("precision")).to_lowercase(),
+        spec_decoding: text(meta.cell("spec_decoding")),
+        isl: size(meta.cell("isl"), 0),
+        osl: size(meta.cell("osl"), 0),
+        tp: size(meta.cell("tp"), prefill_tp),
+        ep: size(meta.cell("ep"), prefill_ep),
         prefill_tp,
         prefill_ep,
-        prefill_num_workers: size(&meta.prefill_num_workers, 1),
-        decode_tp: size(&meta.decode_tp, size(&meta.tp, 1)),
-        decode_ep: size(&meta.decode_ep, size(&meta.ep, 1)),
-        decode_num_workers: size(&meta.decode_num_workers, 1),
+        prefill_num_workers: size(meta.cell("prefill_num_workers"), 1),
+        decode_tp: size(meta.cell("decode_tp"), size(meta.cell("tp"), 1)),
+        decode_ep: size(meta.cell("decode_ep"), size(meta.cell("ep"), 1)),
+        decode_num_workers: size(meta.cell("decode_num_workers"), 1),
         conc,
         dp_attention: match is_multinode {
             false => own,

@@ -17,7 +17,7 @@ use crate::matrix::row::Row;
 use crate::step::results::file::Folder;
 use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
-use crate::step::results::meta::{self, MetaEnv};
+use crate::step::results::meta::{self, MetaEnv, Owner};
 use crate::step::results::name;
 use crate::step::validate::is_limit;
 
@@ -87,6 +87,15 @@ pub fn collect(
     } = attempts::newest(gathered);
     evals.jobs = superseded;
     evals.problems.extend(problems);
+    // A set of another job than its folder says gives nothing.
+    let planned: HashMap<&str, &Envelope> = plan.into_iter().flatten().map(|e| (e.id.as_str(), e)).collect();
+    for gathered in &mut gathered {
+        let job = gathered.set.job.as_deref().and_then(|job| planned.get(job));
+        if let Some(problem) = job.and_then(|job| foreign(&gathered.set, job)) {
+            gathered.rows.clear();
+            gathered.problems = vec![problem];
+        }
+    }
     if let Some(plan) = plan {
         mark_limited(plan, &mut gathered);
         compare(plan, broken, &gathered, &mut evals);
@@ -168,6 +177,22 @@ impl Attempt for Gathered<'_> {
     }
 }
 
+/// Why a set is not of the job whose artifact it lies in.
+fn foreign(set: &Set<'_>, job: &Envelope) -> Option<Problem> {
+    match set.meta.owner(job, ("", ""), None) {
+        Owner::Other(why) => {
+            let message = format!(
+                "{}: these are not the results of the job `{}`: {}",
+                set.source,
+                job.name,
+                meta::sentences(&why)
+            );
+            Some(Problem::file(&set.source, message).hint("see what the job's stage step kept"))
+        }
+        Owner::Job | Owner::JobMisdescribed(_) => None,
+    }
+}
+
 /// The rows of a set.
 fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f> {
     let (files, problems) = match set.meta.is_batch() {
@@ -207,7 +232,7 @@ fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f
 
 /// Marks the rows of jobs that were planned with a limit on samples.
 fn mark_limited(plan: &[Envelope], gathered: &mut [Gathered<'_>]) {
-    let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.eval_limit.as_deref().unwrap_or(""));
+    let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.asked.eval_limit.as_deref().unwrap_or(""));
     let limited: HashSet<&str> = plan
         .iter()
         .filter(is_limited)
@@ -240,7 +265,7 @@ fn latest(files: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
 
 fn single_file(set: &Set<'_>) -> Files {
     match latest(result_files(set).map(|(_, path)| path)) {
-        Some(path) => (vec![(set.meta.conc.integer().unwrap_or(0), path)], Vec::new()),
+        Some(path) => (vec![(set.meta.cell("conc").integer().unwrap_or(0), path)], Vec::new()),
         None => (Vec::new(), vec!["there is no result file".to_owned()]),
     }
 }

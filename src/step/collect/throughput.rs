@@ -13,6 +13,8 @@ use super::{folders, job_in_path, source};
 use crate::config::problem::Problem;
 use crate::ledger::Job;
 use crate::matrix::envelope::Envelope;
+use crate::step::replay::left::Left;
+use crate::step::replay::published::RequestMetrics;
 use crate::step::results::file;
 use crate::step::results::loose::{Cell, Map};
 
@@ -20,6 +22,9 @@ use crate::step::results::loose::{Cell, Map};
 const PREFIX: &str = "agg_";
 /// What those of eval aggregates start with.
 const EVAL_PREFIX: &str = "agg_eval_";
+
+/// What the names of artifacts with results of replays start with.
+const AGENTIC_ARTIFACT: &str = "bmk_agentic_";
 
 /// What was gathered.
 #[derive(Debug, Default)]
@@ -74,9 +79,27 @@ struct Fields {
     tput_per_gpu: Cell,
     output_tput_per_gpu: Cell,
     median_ttft: Cell,
+    /// Of replays: their metrics are nested.
+    request_metrics: RequestMetrics,
     job_id: Cell,
     run_id: Cell,
     run_attempt: Cell,
+}
+
+impl Fields {
+    /// Takes a replay's nested metrics for those that stand at the top of other results.
+    fn flatten(&mut self) {
+        let mut nested = std::mem::take(&mut self.request_metrics).flat();
+        for (field, name) in [
+            (&mut self.tput_per_gpu, "tput_per_gpu"),
+            (&mut self.output_tput_per_gpu, "output_tput_per_gpu"),
+            (&mut self.median_ttft, "median_ttft"),
+        ] {
+            if let (Cell::Null, Some(value)) = (&field, nested.shift_remove(name)) {
+                *field = Cell::Number(value);
+            }
+        }
+    }
 }
 
 /// Gathers every aggregate under a folder, but for `output`, which an earlier run may have left there.
@@ -88,9 +111,12 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
     let output = output.canonicalize().ok();
     let files: Vec<PathBuf> = folders
         .iter()
-        .flat_map(|folder| folder.named(PREFIX, ".json").map(move |name| (folder, name)))
-        .filter(|(_, name)| !name.as_encoded_bytes().starts_with(EVAL_PREFIX.as_bytes()))
-        .map(|(folder, name)| folder.path.join(name))
+        .flat_map(|folder| {
+            let named = folder.named(PREFIX, ".json");
+            let named = named.filter(|name| !name.as_encoded_bytes().starts_with(EVAL_PREFIX.as_bytes()));
+            let paths = named.map(|name| folder.path.join(name));
+            paths.chain(as_left(folder)).collect::<Vec<_>>()
+        })
         .filter(|path| output.is_none() || path.canonicalize().ok() != output)
         .collect();
     let read: Vec<Result<Aggregate, Problem>> = files.par_iter().map(|path| read(root, path)).collect();
@@ -120,6 +146,21 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
     }
     results.aggregates.par_sort_by(|a, b| a.key().cmp(&b.key()));
     Ok(results)
+}
+
+/// Aggregates of replays that a script wrote under the job's result name, in an artifact of that kind or an artifact that
+/// was unpacked flat; those that were processed lie there again, and count once.
+fn as_left(folder: &file::Folder) -> Vec<PathBuf> {
+    let name = folder.path.file_name().unwrap_or_default().to_string_lossy();
+    let artifact = name.starts_with(AGENTIC_ARTIFACT);
+    let results = folder.named("", ".json").filter_map(|name| name.to_str());
+    let unprocessed = results.filter(|name| !name.starts_with(PREFIX) && !folder.has(&format!("{PREFIX}{name}")));
+    let of_result = unprocessed.filter(|name| artifact || name.contains("_disagg-"));
+    let paths = of_result.map(|name| folder.path.join(name));
+    // What cannot be read is told where it must be an aggregate; elsewhere it may be the client's own result.
+    paths
+        .filter(|path| Left::read(path).map_or(artifact, |left| left.is_some()))
+        .collect()
 }
 
 fn read(root: &Path, path: &Path) -> Result<Aggregate, Problem> {
@@ -158,7 +199,8 @@ fn parse(json: Box<RawValue>, source: &str) -> Result<Aggregate, Problem> {
     let failed = |reason: String| Problem::file(source, reason).hint("see the result step of its job");
     let fields: Map<Fields> = serde_json::from_str(json.get())
         .map_err(|error| failed(format!("{source} is no throughput result: {error}")))?;
-    let fields = fields.0.ok_or_else(|| failed(format!("{source} is no JSON object")))?;
+    let mut fields = fields.0.ok_or_else(|| failed(format!("{source} is no JSON object")))?;
+    fields.flatten();
     if fields.conc.integer().is_none_or(|conc| conc == 0) {
         return Err(failed(format!(
             "{source} has no concurrency: `conc` is {}",

@@ -7,6 +7,7 @@ mod change;
 mod pairs;
 pub mod point;
 mod read;
+mod row;
 pub mod summary;
 
 use std::path::Path;

@@ -5,6 +5,7 @@ use std::fmt;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use crate::config::fields::{Parallelism, Size};
 use crate::step::results::loose::{Cell, Named};
 
 /// The fields of a published row; of what has a name and a version, the name.
@@ -167,17 +168,16 @@ fn side(fields: &Fields, name: &str) -> Result<String, String> {
 }
 
 fn sizes(fields: &Fields, prefix: &str) -> Result<String, String> {
-    let mut text = format!("tp{}", size(fields, &format!("{prefix}tp"), None)?);
-    for (field, shown) in [("pp", "pp"), ("dcp_size", "dcp"), ("pcp_size", "pcp"), ("ep", "ep")] {
-        let size = size(fields, &format!("{prefix}{field}"), Some(1))?;
-        if size > 1 {
-            text.push_str(&format!(" {shown}{size}"));
-        }
+    let mut sizes = Parallelism::default();
+    for part in Size::ALL {
+        let name = format!("{prefix}{}", part.names().published);
+        let number = match part {
+            flag if flag.is_flag() => u64::from(get(fields, &name).flag() == Some(true)),
+            part => size(fields, &name, (*part != Size::Tp).then_some(1))?,
+        };
+        sizes.set(*part, number);
     }
-    if get(fields, &format!("{prefix}dp_attention")).flag() == Some(true) {
-        text.push_str(" dpa");
-    }
-    Ok(text)
+    Ok(sizes.shown())
 }
 
 fn size(fields: &Fields, name: &str, or: Option<u64>) -> Result<u64, String> {

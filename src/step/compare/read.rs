@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use indexmap::IndexMap;
 
 use super::point::{Fields, Point, get, optional, required};
+use super::row::Row;
 use super::{Measured, Metrics};
 use crate::config::problem::Problem;
 use crate::step::collect::folders;
@@ -83,7 +84,7 @@ impl Side {
             .map_err(|error| format!("cannot be read: {error}"))
             .and_then(|bytes| match (named, bytes.trim_ascii_start().first()) {
                 (false, Some(b'{')) => Ok(Some(Vec::new())),
-                _ => json::parse::<List<Map<Fields>>>(&bytes).map(|rows| rows.0),
+                _ => json::parse::<List<Map<Row>>>(&bytes).map(|rows| rows.0),
             })
             .and_then(|rows| rows.ok_or_else(|| "is no list of rows".to_owned()));
         let rows = match rows {
@@ -97,7 +98,7 @@ impl Side {
         for (index, row) in rows.into_iter().enumerate() {
             let added = match &row.0 {
                 None => Err("it is no JSON object".to_owned()),
-                Some(fields) => self.add(fields, metrics),
+                Some(row) => self.add(&row.0, metrics),
             };
             if let Err(reason) = added {
                 let message = format!("{place}, row {}: {reason}", index + 1);

@@ -1,6 +1,6 @@
 //! The environment of a job: an envelope in, the variables that launch scripts read out.
 //!
-//! [`VARIABLES`] and [`SIDE_VARIABLES`] are the only list of them. Every name stands in every job, and is empty where
+//! The table of [`Field`]s and [`VARIABLES`] are the only list of them. Every name stands in every job, and is empty where
 //! the row has no such value, so that nothing of the runner's own environment can pass for the job's. Left out are
 //! the names of other shapes (`CONC_LIST`, `PREFILL_*` and `DECODE_*` on one node) and those that are not known
 //! (`MODEL_PATH`, `EVAL_MAX_MODEL_LEN`).
@@ -10,12 +10,13 @@ mod settings;
 
 use indexmap::IndexMap;
 
-use crate::config::master::search_space::{Nodes, Roles};
+use crate::config::fields::{Field, Parallelism, Side, SideField, Size};
+use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
-use crate::config::types::{Component, KvOffloading, Parallelism, Role, SeqLen};
+use crate::config::types::{KvOffloading, SeqLen};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names;
-use crate::matrix::row::{Conc, Offload, Row, Scenario};
+use crate::matrix::row::{Conc, FieldValue, Offload, Row};
 
 pub use container::{by_name, env_file};
 
@@ -102,15 +103,15 @@ pub fn of_row(envelope: &Envelope, place: &Place) -> IndexMap<String, String> {
         row: &envelope.row,
         place,
     };
-    let mut variables: IndexMap<String, String> = VARIABLES
-        .iter()
-        .filter_map(|(name, value)| Some(((*name).to_owned(), value(&job)?)))
-        .collect();
-    if let Some(roles) = job.roles() {
-        for (side, role) in [("PREFILL", &roles.prefill), ("DECODE", &roles.decode)] {
-            let named = SIDE_VARIABLES
-                .iter()
-                .map(|(name, value)| (format!("{side}_{name}"), value(role)));
+    let fields = Field::of_rows().filter_map(|field| Some((field.variable()?, said(job.row.field(field)))));
+    let other = VARIABLES.iter().filter_map(|(name, value)| Some((*name, value(&job)?)));
+    let own = fields.chain(other).map(|(name, value)| (name.to_owned(), value));
+    let mut variables: IndexMap<String, String> = own.collect();
+    for side in Side::ALL {
+        if let Some(roles) = job.row.topology.roles() {
+            let role = roles.side(side);
+            let named =
+                side_variables().map(|(name, part)| (format!("{}{name}", side.variables()), said(role.part(part))));
             variables.extend(named);
         }
     }
@@ -139,25 +140,8 @@ struct Job<'a> {
 }
 
 impl Job<'_> {
-    fn single(&self) -> Option<&Parallelism> {
-        match &self.row.topology.nodes {
-            Nodes::Single(parallelism) => Some(parallelism),
-            Nodes::Multi(_) => None,
-        }
-    }
-
-    fn roles(&self) -> Option<&Roles> {
-        match &self.row.topology.nodes {
-            Nodes::Single(_) => None,
-            Nodes::Multi(roles) => Some(roles),
-        }
-    }
-
     fn offload(&self) -> Option<&Offload> {
-        match &self.row.topology.scenario {
-            Scenario::Fixed(_) => None,
-            Scenario::Agentic(offload) => Some(offload),
-        }
+        self.row.topology.offload()
     }
 
     fn points(&self) -> String {
@@ -175,7 +159,7 @@ impl Job<'_> {
 
     /// The eval's concurrency, or all of them; only multi-node rows have one of their own.
     fn eval_conc(&self) -> String {
-        match (self.roles(), self.row.eval.eval_all_concs) {
+        match (self.row.topology.roles(), self.row.eval.eval_all_concs) {
             (None, _) => String::new(),
             (Some(_), true) => self.points(),
             (Some(_), false) => number_or_empty(self.row.eval.eval_conc),
@@ -186,82 +170,62 @@ impl Job<'_> {
 /// A variable's value; `None` where the variable is not set.
 type Value = fn(&Job<'_>) -> Option<String>;
 
-/// Every variable of a job, but those of the two sides of a multi-node job.
+/// The variables of a job that are no field of its row as it stands.
 #[rustfmt::skip]
 const VARIABLES: &[(&str, Value)] = &[
-    ("EXP_NAME", |j| text(&j.row.exp_name)),
-    ("RECIPE_FINGERPRINT", |j| maybe(j.row.recipe_fingerprint.as_deref())),
-    ("MODEL", |j| text(&j.row.topology.model)),
     ("MODEL_NAME", |j| text(&j.row.topology.model)),
     ("MODEL_PATH", |j| j.place.model_path.clone()),
-    ("MODEL_PREFIX", |j| text(&j.row.topology.model_prefix)),
-    ("ISL", |j| number(j.row.seq().map(|s| s.isl))),
-    ("OSL", |j| number(j.row.seq().map(|s| s.osl))),
-    ("MAX_MODEL_LEN", |j| number(j.row.seq().map(SeqLen::max_model_len))),
     ("EVAL_MAX_MODEL_LEN", |j| j.place.eval_max_model_len.map(|tokens| tokens.to_string())),
-    ("IMAGE", |j| text(&j.row.topology.image)),
-    ("FRAMEWORK", |j| text(&j.row.topology.framework)),
-    ("PRECISION", |j| text(&j.row.topology.precision)),
-    ("TP", |j| number(j.single().map(|p| p.tp))),
-    ("PP_SIZE", |j| number(j.single().map(|p| p.pp))),
-    ("DCP_SIZE", |j| number(j.single().map(|p| p.dcp_size))),
-    ("PCP_SIZE", |j| number(j.single().map(|p| p.pcp_size))),
-    ("EP_SIZE", |j| number(j.single().map(|p| p.ep.unwrap_or(1)))),
-    ("DP_ATTENTION", |j| Some(j.single().map(|p| p.dp_attn.unwrap_or(false).to_string()).unwrap_or_default())),
-    ("GPU_COUNT", |j| number(j.single().map(Parallelism::gpus))),
+    ("GPU_COUNT", |j| number(j.row.topology.single().map(Parallelism::gpus))),
     ("CONC", |j| number(j.conc())),
-    ("CONC_LIST", |j| j.roles().map(|_| j.points())),
-    ("SPEC_DECODING", |j| text(j.row.topology.spec_decoding.as_str())),
+    ("CONC_LIST", |j| j.row.topology.roles().map(|_| j.points())),
     ("DISAGG", |j| flag(j.row.topology.disagg)),
-    ("IS_MULTINODE", |j| flag(j.roles().is_some())),
+    ("IS_MULTINODE", |j| flag(j.row.topology.roles().is_some())),
     ("RUN_EVAL", |j| flag(j.row.runs_eval())),
     ("EVAL_ONLY", |j| flag(j.row.eval.eval_only)),
-    ("EVAL_FRAMEWORK", |j| maybe(j.row.eval.evaluator.as_ref().map(|e| e.framework.as_str()))),
-    ("EVAL_SUITE", |j| maybe(j.row.eval.evaluator.as_ref().map(|e| e.suite.as_str()))),
     ("EVAL_CONC", |j| Some(j.eval_conc())),
-    ("EVAL_LIMIT", |j| maybe(j.envelope.overrides.eval_limit.as_deref())),
+    ("EVAL_LIMIT", |j| maybe(j.envelope.overrides.asked.eval_limit.as_deref())),
     ("SCENARIO_TYPE", |j| text(j.row.scenario_type().as_str())),
     ("SCENARIO_SUBDIR", |j| text(if j.offload().is_some() { "agentic/" } else { "fixed_seq_len/" })),
     ("IS_AGENTIC", |j| bit(j.offload().is_some())),
     ("KV_OFFLOADING", |j| text(j.offload().map_or(KvOffloading::None, |o| o.mode).as_str())),
     ("KV_OFFLOAD_BACKEND", |j| maybe(j.offload().and_then(|o| o.backend.as_ref()).map(|b| b.name.as_str()))),
-    ("KV_OFFLOAD_BACKEND_METADATA", |j| Some(json(j.offload().and_then(|o| o.backend.as_ref())))),
-    ("ROUTER_METADATA", |j| Some(json(j.row.topology.router.as_ref()))),
-    ("KV_P2P_TRANSFER", |j| maybe(j.row.topology.kv_p2p_transfer.as_deref())),
+    ("KV_OFFLOAD_BACKEND_METADATA", |j| Some(said(j.row.field(Field::KvOffloadBackend)))),
     ("TOTAL_CPU_DRAM_GB", |j| number(Some(j.offload().map_or(0, |o| o.total_cpu_dram_gb)))),
-    ("DURATION", |j| number(j.offload().map(|o| o.duration))),
-    ("AIPERF_EXPERIMENTAL_FAST", |j| bit(j.envelope.overrides.agentx_fast)),
+    ("AIPERF_EXPERIMENTAL_FAST", |j| bit(j.envelope.overrides.asked.agentx_fast)),
     ("RUNNER_NAME", |j| text(&j.place.runner_name)),
-    ("RUNNER_TYPE", |j| text(&j.row.topology.runner)),
     ("RESULT_FILENAME", |j| Some(names::result(j.row, &j.place.runner_name))),
     ("INFMAX_WORKSPACE", |j| text(&j.place.workspace)),
     ("PYTHONDONTWRITEBYTECODE", |_| text("1")),
 ];
 
-/// The value of a variable of one side.
-type SideValue = fn(&Role) -> String;
+/// The variables of one side of a multi-node job, after `PREFILL_` or `DECODE_`, and what each holds.
+pub fn side_variables() -> impl Iterator<Item = (&'static str, SideField)> {
+    let sizes = Size::ALL.iter().flat_map(|size| {
+        let names = size.names().side_variables.iter();
+        names.map(|name| (*name, SideField::Size(*size)))
+    });
+    let first = [("NUM_WORKERS", SideField::NumWorker)].into_iter();
+    first.chain(sizes).chain([("HARDWARE", SideField::Hardware)])
+}
 
-/// The variables of one side of a multi-node job, after `PREFILL_` or `DECODE_`.
-const SIDE_VARIABLES: &[(&str, SideValue)] = &[
-    ("NUM_WORKERS", |r| r.num_worker.to_string()),
-    ("TP", |r| r.tp.to_string()),
-    ("PP_SIZE", |r| r.pp.to_string()),
-    ("DCP_SIZE", |r| r.dcp_size.to_string()),
-    ("PCP_SIZE", |r| r.pcp_size.to_string()),
-    ("EP", |r| r.ep.to_string()),
-    // Two names of one value: srt-slurm reads the first, the summaries of evals the second.
-    ("DP_ATTN", |r| r.dp_attn.to_string()),
-    ("DP_ATTENTION", |r| r.dp_attn.to_string()),
-    ("HARDWARE", |r| r.hardware.clone().unwrap_or_default()),
-];
+/// A field's value as a variable; empty where the row has none.
+fn said(value: FieldValue<'_>) -> String {
+    match value {
+        FieldValue::Missing => String::new(),
+        value => value.to_string(),
+    }
+}
 
 /// Whether a name is one of the tables', on any shape of row.
 fn is_own(name: &str) -> bool {
-    let of_a_side = |side: &str| {
-        name.strip_prefix(side)
-            .is_some_and(|rest| SIDE_VARIABLES.iter().any(|(own, _)| *own == rest))
+    let of_a_side = |side: Side| {
+        let rest = name.strip_prefix(side.variables());
+        rest.is_some_and(|rest| side_variables().any(|(own, _)| own == rest))
     };
-    VARIABLES.iter().any(|(own, _)| *own == name) || of_a_side("PREFILL_") || of_a_side("DECODE_")
+    VARIABLES.iter().any(|(own, _)| *own == name)
+        || Field::of_rows().any(|field| field.variable() == Some(name))
+        || Side::ALL.into_iter().any(of_a_side)
 }
 
 fn text(value: &str) -> Option<String> {
@@ -286,12 +250,4 @@ fn flag(value: bool) -> Option<String> {
 
 fn bit(value: bool) -> Option<String> {
     Some(u8::from(value).to_string())
-}
-
-/// A component as JSON without spaces; empty without one.
-fn json(component: Option<&Component>) -> String {
-    // Two strings always have a JSON form.
-    component
-        .and_then(|component| serde_json::to_string(component).ok())
-        .unwrap_or_default()
 }

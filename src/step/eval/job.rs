@@ -95,39 +95,3 @@ fn variables(envelope: &Envelope) -> IndexMap<String, String> {
     }
     all
 }
-
-/// The variables of one side of a multi-node deployment.
-#[derive(Debug)]
-pub(super) struct Side {
-    pub workers: &'static str,
-    pub tp: &'static str,
-    pub pp: &'static str,
-    pub dcp: &'static str,
-    pub pcp: &'static str,
-    pub ep: &'static str,
-    pub dp_attention: &'static str,
-    /// The name that srt-slurm passes on for the same.
-    pub dp_attn: &'static str,
-}
-
-pub(super) const PREFILL: Side = Side {
-    workers: "PREFILL_NUM_WORKERS",
-    tp: "PREFILL_TP",
-    pp: "PREFILL_PP_SIZE",
-    dcp: "PREFILL_DCP_SIZE",
-    pcp: "PREFILL_PCP_SIZE",
-    ep: "PREFILL_EP",
-    dp_attention: "PREFILL_DP_ATTENTION",
-    dp_attn: "PREFILL_DP_ATTN",
-};
-
-pub(super) const DECODE: Side = Side {
-    workers: "DECODE_NUM_WORKERS",
-    tp: "DECODE_TP",
-    pp: "DECODE_PP_SIZE",
-    dcp: "DECODE_DCP_SIZE",
-    pcp: "DECODE_PCP_SIZE",
-    ep: "DECODE_EP",
-    dp_attention: "DECODE_DP_ATTENTION",
-    dp_attn: "DECODE_DP_ATTN",
-};

@@ -21,11 +21,12 @@ use serde::Serialize;
 use self::endpoint::{Endpoint, READY_TIMEOUT};
 use self::framework::{Framework, Point, Runtime};
 use self::job::Job;
-use self::meta_env::{Batch, MetaEnv};
 use self::progress::Progress;
 use super::clean::STALE_FOLDER;
 use super::results::answers::Answers;
 use super::results::file;
+use super::results::loose::{Cell, List, Map};
+use super::results::meta;
 use super::stage;
 use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
@@ -93,7 +94,7 @@ pub struct Report {
 /// Runs an eval. Failures are kept for the end: whatever happens, what is there is staged, and so is `meta_env.json`.
 pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut Progress) -> Report {
     let mut report = Report::default();
-    let (mut meta, bad) = MetaEnv::of(job);
+    let (mut meta, bad) = meta_env::of(job);
     report.problems.extend(bad);
     let points = concurrency(request, job).unwrap_or_else(|problem| {
         report.problems.push(problem);
@@ -118,9 +119,13 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
         });
     }
     report.cancelled = cancel.signal();
-    meta.conc = points.first().copied().unwrap_or_default();
-    meta.batch = (points.len() > 1).then(|| batch(&report.points));
-    meta.answers = counted(&report.points);
+    meta.set("conc", meta::number(points.first().copied().unwrap_or_default()));
+    if points.len() > 1 {
+        let of = |completed: bool| of_points(report.points.iter().filter(|point| point.completed == completed));
+        meta.eval_concs = of_points(&report.points);
+        (meta.completed_eval_concs, meta.failed_eval_concs) = (of(true), of(false));
+    }
+    meta.answers = Map(counted(&report.points));
     if let Err(error) = meta.write(&request.stage_to) {
         report.problems.push(unwritable(&request.stage_to, &error));
     }
@@ -132,18 +137,10 @@ fn counted(points: &[PointReport]) -> Option<Answers> {
     points.iter().filter_map(|point| point.answers).reduce(Answers::plus)
 }
 
-fn batch(points: &[PointReport]) -> Batch {
-    let of = |completed| {
-        points
-            .iter()
-            .filter(move |p| p.completed == completed)
-            .map(|p| p.concurrency)
-    };
-    Batch {
-        eval_concs: points.iter().map(|p| p.concurrency).collect(),
-        completed_eval_concs: of(true).collect(),
-        failed_eval_concs: of(false).collect(),
-    }
+/// The concurrencies of points.
+fn of_points<'p>(points: impl IntoIterator<Item = &'p PointReport>) -> Option<List<Cell>> {
+    let points = points.into_iter().map(|point| meta::number(point.concurrency));
+    Some(List(Some(points.collect())))
 }
 
 fn unwritable(folder: &Path, error: &std::io::Error) -> Problem {

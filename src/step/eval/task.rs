@@ -7,6 +7,7 @@ use crate::config::decode::Decoder;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::tree::Value;
+use crate::findings::config;
 
 /// The folder of tasks, from a repository's root.
 pub const FOLDER: &str = "configs/evals";
@@ -62,7 +63,12 @@ impl Task {
                 }
             }
             if found.is_none() {
-                d.report(node.span, "the file names no task", "add `task: NAME` at its top level");
+                d.refuse(
+                    &config::MISSING_FIELD,
+                    node.span,
+                    "the file names no task",
+                    "add `task: NAME` at its top level",
+                );
             }
             found
         })?;

@@ -34,6 +34,7 @@ use crate::step::eval::context;
 use crate::step::eval::framework;
 use crate::step::eval::job::Job;
 use crate::step::eval::task::{self, Task};
+use crate::step::places::Places;
 use crate::step::stage::shown;
 
 /// The log of a script, a container or a client, in the workspace; server logs are always kept, and it is one.
@@ -119,7 +120,7 @@ pub fn launch(
         envelope: job.envelope,
         result: job.environment.get("RESULT_FILENAME").unwrap_or_default(),
         workspace: job.workspace,
-        eval_folders: eval_folders(job.workspace),
+        eval_folders: Places::of(job.workspace).evals(Some(started)),
         tasks,
         started,
     });
@@ -264,15 +265,4 @@ pub fn task_names(envelope: &Envelope, given: Option<&str>) -> Vec<String> {
     let asked = given.or(suite).unwrap_or(task::DEFAULT);
     let found = Task::find(asked, &[PathBuf::from(".")]);
     vec![found.map_or_else(|_| asked.to_owned(), |task| task.name)]
-}
-
-/// Where the eval results of a job may lie besides its workspace.
-fn eval_folders(workspace: &Path) -> Vec<PathBuf> {
-    let jobs = std::fs::read_dir("/run_logs").into_iter().flatten().flatten();
-    let mut folders: Vec<PathBuf> = jobs
-        .filter(|entry| entry.file_name().to_string_lossy().starts_with("slurm_job-"))
-        .map(|entry| entry.path().join("eval_results"))
-        .collect();
-    folders.extend([workspace.join("eval_results"), PathBuf::from("/logs/eval_results")]);
-    folders
 }

@@ -1,19 +1,20 @@
 //! What a job must leave in its workspace, and what it left instead.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::failure::{Failure, Kind};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Scenario;
 use crate::step::eval::results;
+use crate::step::places;
+use crate::step::replay;
+use crate::step::replay::left::Left;
 use crate::step::results::file::shown;
 use crate::step::stage;
 use crate::step::throughput::Benchmark;
 
-/// File systems that count whole seconds, or two, make a new file look older than it is.
-const CLOCK_SLACK: Duration = Duration::from_secs(2);
 /// How many files a message names.
 const SHOWN: usize = 12;
 
@@ -26,7 +27,7 @@ pub struct Expected<'a> {
     pub result: &'a str,
     /// The folder that results are left in.
     pub workspace: &'a Path,
-    /// More folders that an eval's results may lie in.
+    /// The folders that an eval's results may lie in.
     pub eval_folders: Vec<PathBuf>,
     /// The eval tasks that were asked for.
     pub tasks: Vec<String>,
@@ -49,12 +50,19 @@ pub fn check(expected: &Expected<'_>) -> Result<(), Failure> {
 
 impl Expected<'_> {
     fn throughput(&self) -> Result<(), Problems> {
+        let row = &self.envelope.row;
+        let agentic = matches!(row.topology.scenario, Scenario::Agentic(_));
         let mut problems = Problems::default();
         for path in self.results(&mut problems) {
-            if let Err(found) = Benchmark::read(&path, None)
-                .map_err(Problems::from)
-                .and_then(|benchmark| benchmark.check(&self.envelope.row))
-            {
+            let left = if agentic { Left::read(&path) } else { Ok(None) };
+            let judged = match left {
+                Ok(Some(left)) => left.check(row),
+                Ok(None) => Benchmark::read(&path, None)
+                    .map_err(Problems::from)
+                    .and_then(|benchmark| benchmark.check(row)),
+                Err(problem) => Err(problem.into()),
+            };
+            if let Err(found) = judged {
                 problems.extend(found);
             }
         }
@@ -67,10 +75,11 @@ impl Expected<'_> {
         let row = &self.envelope.row;
         let one = |end: &str| self.workspace.join(format!("{}{end}.json", self.result));
         let wanted = match (&row.topology.nodes, &row.topology.scenario) {
-            (Nodes::Single(_), _) => vec![one("")],
+            (Nodes::Single(_), Scenario::Fixed(_)) => vec![(one(""), None)],
+            (Nodes::Single(_), Scenario::Agentic(_)) => vec![(one(""), row.conc.points().first())],
             (Nodes::Multi(_), Scenario::Agentic(_)) => {
                 let points = row.conc.points().iter();
-                points.map(|conc| one(&format!("_conc{conc}"))).collect()
+                points.map(|conc| (one(&format!("_conc{conc}")), Some(conc))).collect()
             }
             (Nodes::Multi(_), Scenario::Fixed(_)) => {
                 let glob = format!("{}_*.json", globset::escape(self.result));
@@ -83,13 +92,31 @@ impl Expected<'_> {
                 return fresh;
             }
         };
-        let (there, missing): (Vec<PathBuf>, Vec<PathBuf>) =
-            wanted.into_iter().partition(|file| is_fresh(file, self.started));
+        let (mut there, mut missing) = (Vec::new(), Vec::new());
+        for (file, replayed_at) in wanted {
+            match (is_fresh(&file, self.started), replayed_at) {
+                (true, _) => there.push(file),
+                (false, Some(conc)) if self.has_replay(*conc, problems) => {}
+                (false, _) => missing.push(file),
+            }
+        }
         for file in missing {
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
             problems.push(self.missing(&name, "*.json", "the benchmark saved nothing: see its log"));
         }
         there
+    }
+
+    /// Whether a replay left its raw results instead, of which `result process` makes the aggregate. One that does not
+    /// count is a problem.
+    fn has_replay(&self, conc: u64, problems: &mut Problems) -> bool {
+        let Some(folder) = replay::places::of_point(self.workspace, &self.envelope.row, conc) else {
+            return false;
+        };
+        if let Err(found) = replay::check(&folder, |file| is_fresh(file, self.started)) {
+            problems.extend(found);
+        }
+        true
     }
 
     fn eval(&self) -> Result<(), Problems> {
@@ -103,8 +130,7 @@ impl Expected<'_> {
                     .hint("a script measures throughput only where EVAL_ONLY is false"),
             );
         }
-        let folders: Vec<&Path> = std::iter::once(self.workspace)
-            .chain(self.eval_folders.iter().map(PathBuf::as_path))
+        let folders: Vec<&Path> = (self.eval_folders.iter().map(PathBuf::as_path))
             .filter(|folder| self.has_fresh_results(folder))
             .collect();
         if folders.is_empty() {
@@ -161,6 +187,5 @@ pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
     let Ok(metadata) = file.symlink_metadata() else {
         return false;
     };
-    let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-    metadata.is_file() && modified + CLOCK_SLACK >= started
+    metadata.is_file() && places::is_younger(&metadata, started)
 }

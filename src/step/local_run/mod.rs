@@ -52,7 +52,8 @@ pub struct Chosen {
     pub runner: String,
 }
 
-/// The jobs of a plan that a glob takes, by their names, their experiments' names, their models' short names or ids.
+/// The jobs of a plan that a glob takes, by their configs' keys, their names, their experiments' names, their models'
+/// short names or ids.
 ///
 /// # Errors
 /// A text that is no glob, nothing that it takes, and jobs of clusters whose servers do not run on this machine.
@@ -61,10 +62,11 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
         Problem::file("", format!("--only is no pattern: {error}")).hint("write names with `*` and `?`")
     })?;
     let glob = glob.map(|glob| glob.compile_matcher());
-    let takes = |e: &Envelope| {
-        let names = [&e.name, &e.row.exp_name, &e.row.topology.model_prefix, &e.id];
-        glob.as_ref()
-            .is_none_or(|glob| names.iter().any(|name| glob.is_match(name)))
+    let takes = |envelope: &Envelope| {
+        glob.as_ref().is_none_or(|glob| {
+            let mut names = NAMES.iter().filter_map(|name| name(envelope));
+            names.any(|name| glob.is_match(name)) || glob.is_match(&envelope.id)
+        })
     };
     let all = envelopes.len();
     let known = names(&envelopes);
@@ -86,7 +88,7 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
             plural::count(all, "job")
         );
         let hint = format!(
-            "jobs have model prefixes, experiments, names and ids, not config keys; {}",
+            "a job is found by its model prefix, config key, experiment, name or id; {}",
             nearest(only.trim_matches('*'), known.iter().map(String::as_str))
         );
         return Err(Problem::file("", message).hint(hint).into());
@@ -94,13 +96,18 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
     Ok(chosen)
 }
 
-/// What a glob may match, but for the ids: the shortest kinds of names first, each once.
+/// What a glob may match of a job, but for its id: those that most jobs share first.
+const NAMES: [fn(&Envelope) -> Option<&str>; 4] = [
+    |envelope| Some(&envelope.row.topology.model_prefix),
+    |envelope| envelope.config_key.as_deref(),
+    |envelope| Some(&envelope.row.exp_name),
+    |envelope| Some(&envelope.name),
+];
+
+/// The names of all jobs, kind by kind, each once.
 fn names(envelopes: &[Envelope]) -> IndexSet<String> {
-    let kinds: [fn(&Envelope) -> &String; 3] = [|e| &e.row.topology.model_prefix, |e| &e.row.exp_name, |e| &e.name];
-    kinds
-        .iter()
-        .flat_map(|kind| envelopes.iter().map(kind).cloned())
-        .collect()
+    let of_kind = |name: &fn(&Envelope) -> Option<&str>| envelopes.iter().filter_map(*name).map(str::to_owned);
+    NAMES.iter().flat_map(of_kind).collect()
 }
 
 /// The runner of this machine that a job gets.

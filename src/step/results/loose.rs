@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::json::BARE;
 
@@ -86,6 +86,21 @@ impl fmt::Display for Cell {
             Self::Text(text) if BARE.contains(&text.as_str()) => f.write_str(text),
             Self::Text(text) => write!(f, "{:?}", text.chars().take(80).collect::<String>()),
             Self::Nested => f.write_str("a list or a mapping"),
+        }
+    }
+}
+
+impl Serialize for Cell {
+    /// As it was read; what is not kept is null.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Null | Self::Nested => serializer.serialize_unit(),
+            Self::Bool(value) => serializer.serialize_bool(*value),
+            Self::Number(value) => match self.integer() {
+                Some(whole) => serializer.serialize_u64(whole),
+                None => serializer.serialize_f64(*value),
+            },
+            Self::Text(text) => serializer.serialize_str(text),
         }
     }
 }
@@ -219,12 +234,20 @@ macro_rules! scalars_are_absent {
 }
 
 /// A mapping; anything else reads as `None`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Map<T>(pub Option<T>);
 
 impl<T> Default for Map<T> {
     fn default() -> Self {
         Self(None)
+    }
+}
+
+impl<T> Map<T> {
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
     }
 }
 
@@ -252,7 +275,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Map<T> {
 }
 
 /// A list; anything else reads as `None`.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct List<T>(pub Option<Vec<T>>);
 
 impl<T> Default for List<T> {

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
+use indexmap::IndexMap;
+use serde::{Deserialize, Serialize};
 
 use super::answers::Answers;
 use super::loose::{Cell, List, Map};
 use super::{file, json};
-use crate::config::master::search_space::Nodes;
-use crate::config::types::Role;
+use crate::config::fields::{Field, Parallelism, Side, Size};
+use crate::files;
 use crate::matrix::envelope::Envelope;
-use crate::matrix::row::Scenario;
+use crate::matrix::row::FieldValue;
 
 /// The file's name.
 pub const NAME: &str = "meta_env.json";
@@ -29,49 +30,34 @@ pub enum MetaError {
 }
 
 /// The file's fields; writers differ in whether a number is a string.
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
-#[allow(missing_docs, reason = "named as in the file")]
 pub struct MetaEnv {
-    pub is_multinode: Cell,
-    pub framework: Cell,
-    pub precision: Cell,
-    pub spec_decoding: Cell,
-    pub recipe_fingerprint: Cell,
-    pub tp: Cell,
-    pub pp: Cell,
-    pub dcp_size: Cell,
-    pub pcp_size: Cell,
-    pub conc: Cell,
+    /// The concurrencies of a batch: those asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub eval_concs: Option<List<Cell>>,
+    /// Those that succeeded.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub completed_eval_concs: Option<List<Cell>>,
+    /// Those that did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_eval_concs: Option<List<Cell>>,
-    pub ep: Cell,
-    pub dp_attention: Cell,
-    pub prefill_tp: Cell,
-    pub prefill_pp: Cell,
-    pub prefill_dcp_size: Cell,
-    pub prefill_pcp_size: Cell,
-    pub prefill_ep: Cell,
-    pub prefill_dp_attention: Cell,
-    pub prefill_num_workers: Cell,
-    pub decode_tp: Cell,
-    pub decode_pp: Cell,
-    pub decode_dcp_size: Cell,
-    pub decode_pcp_size: Cell,
-    pub decode_ep: Cell,
-    pub decode_dp_attention: Cell,
-    pub decode_num_workers: Cell,
-    pub model: Cell,
-    pub infmax_model_prefix: Cell,
-    pub hw: Cell,
-    pub isl: Cell,
-    pub osl: Cell,
-    pub eval_suite: Cell,
-    pub job_id: Cell,
-    pub run_id: Cell,
-    pub run_attempt: Cell,
+    /// What became of the answers, where the framework counts them.
+    #[serde(skip_serializing_if = "Map::is_none")]
     pub answers: Map<Answers>,
+    #[serde(flatten)]
+    fields: IndexMap<String, Cell>,
+}
+
+/// Whose results a set is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Owner {
+    /// The job's: nothing contradicts it.
+    Job,
+    /// The job's, by a writer that gets these fields wrong.
+    JobMisdescribed(Vec<Contradiction>),
+    /// Another job's, or nobody can tell: why.
+    Other(Vec<Contradiction>),
 }
 
 impl MetaEnv {
@@ -87,24 +73,46 @@ impl MetaEnv {
         json::parse_object(&bytes).map_err(MetaError::Unreadable)
     }
 
+    /// Writes the file into a folder, whole or not at all.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    pub fn write(&self, folder: &Path) -> std::io::Result<()> {
+        let text = serde_json::to_string_pretty(self).map_err(std::io::Error::other)?;
+        files::write_atomic(&folder.join(NAME), format!("{text}\n").as_bytes())
+    }
+
+    /// Sets a field.
+    pub fn set(&mut self, name: &str, value: Cell) {
+        self.fields.insert(name.to_owned(), value);
+    }
+
+    /// A field; null where it is missing.
+    #[must_use]
+    pub fn cell(&self, name: &str) -> &Cell {
+        self.fields.get(name).unwrap_or(&Cell::Null)
+    }
+
     /// The model's short name, where the writer knew it.
     #[must_use]
     pub fn model_prefix(&self) -> Option<&str> {
-        self.infmax_model_prefix.text().filter(|prefix| *prefix != UNKNOWN)
+        self.cell("infmax_model_prefix")
+            .text()
+            .filter(|prefix| *prefix != UNKNOWN)
     }
 
     /// The job that the set comes from.
     #[must_use]
     pub fn job(&self) -> Option<&str> {
-        self.job_id.text()
+        self.cell("job_id").text()
     }
 
     /// Run and attempt: of two, the newer is the larger.
     #[must_use]
     pub fn attempt(&self) -> (u64, u64) {
         (
-            self.run_id.integer().unwrap_or(0),
-            self.run_attempt.integer().unwrap_or(0),
+            self.cell("run_id").integer().unwrap_or(0),
+            self.cell("run_attempt").integer().unwrap_or(0),
         )
     }
 
@@ -114,118 +122,243 @@ impl MetaEnv {
         self.eval_concs.is_some()
     }
 
-    /// Every field in which the file contradicts the envelope of its job. Fields that it lacks say nothing.
+    /// Whose results these are, held against the envelope of a job. `run` is the run and its attempt, empty where they
+    /// are not known; `younger` is whether the set was written since the job's launch, where that is known.
+    ///
+    /// A set with a `job_id` was written by this tool, which gets nothing wrong. Another's is the job's by the recipe's
+    /// fingerprint or, where that is empty, by its age, and some of its fields are wrong as its writers are known to
+    /// get them.
     #[must_use]
-    pub fn contradictions(&self, envelope: &Envelope) -> Vec<String> {
+    pub fn owner(&self, envelope: &Envelope, run: (&str, &str), younger: Option<bool>) -> Owner {
+        let found = self.contradictions(envelope, run);
+        if self.job().is_some() {
+            return match found.is_empty() {
+                true => Owner::Job,
+                false => Owner::Other(found),
+            };
+        }
+        let named = says_something(self.cell("recipe_fingerprint"));
+        if !named && younger == Some(false) {
+            return Owner::Other(vec![Contradiction {
+                name: NAME.to_owned(),
+                sentence: "it is older than the launch, and names neither job nor recipe".to_owned(),
+            }]);
+        }
+        let multinode = envelope.row.topology.shape().multinode;
+        let (forgiven, real): (Vec<_>, Vec<_>) =
+            found.into_iter().partition(|one| is_often_wrong(&one.name, multinode));
+        match (real.is_empty(), forgiven.is_empty()) {
+            (false, _) => Owner::Other(real),
+            (true, false) => Owner::JobMisdescribed(forgiven),
+            (true, true) => Owner::Job,
+        }
+    }
+
+    /// Every field in which the file contradicts the envelope of its job. Fields that it lacks, and those that are empty
+    /// or `unknown`, say nothing.
+    fn contradictions(&self, envelope: &Envelope, run: (&str, &str)) -> Vec<Contradiction> {
         let row = &envelope.row;
         let t = &*row.topology;
-        let mut found = Contradictions(Vec::new());
-        let multinode = matches!(t.nodes, Nodes::Multi(_));
-        found.text("job_id", &self.job_id, &envelope.id);
-        found.flag("is_multinode", &self.is_multinode, multinode);
-        found.text("framework", &self.framework, &t.framework);
-        found.text("precision", &self.precision, &t.precision);
-        found.text("spec_decoding", &self.spec_decoding, t.spec_decoding.as_str());
-        found.text("model", &self.model, &t.model);
-        found.text("infmax_model_prefix", &self.infmax_model_prefix, &t.model_prefix);
-        found.text("hw", &self.hw, &t.runner);
-        if let Some(evaluator) = &row.eval.evaluator {
-            found.text("eval_suite", &self.eval_suite, &evaluator.suite);
-        }
-        if let Scenario::Fixed(seq) = &t.scenario {
-            found.number("isl", &self.isl, seq.isl);
-            found.number("osl", &self.osl, seq.osl);
-        }
-        match &t.nodes {
-            Nodes::Single(p) => {
-                found.number("tp", &self.tp, p.tp);
-                found.number("pp", &self.pp, p.pp);
-                found.number("dcp_size", &self.dcp_size, p.dcp_size);
-                found.number("pcp_size", &self.pcp_size, p.pcp_size);
-                found.number("ep", &self.ep, p.ep.unwrap_or(1));
-                found.flag("dp_attention", &self.dp_attention, p.dp_attn.unwrap_or(false));
-            }
-            Nodes::Multi(roles) => {
-                found.role("prefill", self.prefill(), &roles.prefill);
-                found.role("decode", self.decode(), &roles.decode);
+        let mut found = Contradictions {
+            meta: self,
+            found: Vec::new(),
+        };
+        for (name, wanted) in [
+            ("job_id", envelope.id.as_str()),
+            ("run_id", run.0),
+            ("run_attempt", run.1),
+        ] {
+            if !wanted.is_empty() {
+                found.id(name, wanted);
             }
         }
-        found.0
-    }
-
-    /// tp, pp, dcp, pcp, ep, workers and data-parallel attention of the prefill side.
-    fn prefill(&self) -> ([&Cell; 6], &Cell) {
-        let sizes = [
-            &self.prefill_tp,
-            &self.prefill_pp,
-            &self.prefill_dcp_size,
-            &self.prefill_pcp_size,
-        ];
-        let [tp, pp, dcp, pcp] = sizes;
-        (
-            [tp, pp, dcp, pcp, &self.prefill_ep, &self.prefill_num_workers],
-            &self.prefill_dp_attention,
-        )
-    }
-
-    /// The same of the decode side.
-    fn decode(&self) -> ([&Cell; 6], &Cell) {
-        let sizes = [
-            &self.decode_tp,
-            &self.decode_pp,
-            &self.decode_dcp_size,
-            &self.decode_pcp_size,
-        ];
-        let [tp, pp, dcp, pcp] = sizes;
-        (
-            [tp, pp, dcp, pcp, &self.decode_ep, &self.decode_num_workers],
-            &self.decode_dp_attention,
-        )
+        found.flag("is_multinode", t.shape().multinode);
+        for (field, name) in Field::of_meta() {
+            match (field, row.field(field)) {
+                (Field::Model, _) => found.model(&t.model),
+                (Field::Runner, _) => found.hardware(name, [&t.runner, &envelope.runs_on]),
+                (_, FieldValue::Int(number)) => found.number(name, number),
+                (_, FieldValue::Text(text)) => found.text(name, text),
+                (Field::Isl | Field::Osl, _) => found.number(name, 0),
+                (Field::RecipeFingerprint, _) => found.text(name, ""),
+                _ => {}
+            }
+        }
+        found.sizes(
+            "",
+            t.roles().map_or_else(|| t.single(), |roles| Some(&roles.prefill.sizes)),
+        );
+        for side in Side::ALL {
+            let role = t.roles().map(|roles| roles.side(side));
+            let start = format!("{}_", side.name());
+            // One node is its own prefill and decode side.
+            found.sizes(&start, role.map_or_else(|| t.single(), |role| Some(&role.sizes)));
+            found.number(&format!("{start}num_workers"), role.map_or(1, |role| role.num_worker));
+        }
+        found.concurrencies(envelope);
+        found.found
     }
 }
 
-struct Contradictions(Vec<String>);
+/// What other writers are known to get wrong: the sizes of one node's sides, expert and data parallelism there, on
+/// several nodes every size, and the model's name, which may be a path or the name that the server goes by.
+fn is_often_wrong(name: &str, multinode: bool) -> bool {
+    let of_side = Side::ALL
+        .iter()
+        .any(|side| name.starts_with(&format!("{}_", side.name())));
+    let size = Size::ALL.iter().any(|size| size.names().published == name);
+    matches!(name, "is_multinode" | "model" | "ep" | "dp_attention") || of_side || (multinode && size)
+}
 
-impl Contradictions {
-    fn add(&mut self, name: &str, found: &Cell, wanted: impl std::fmt::Display) {
-        self.0.push(format!("`{name}` is {found}, the job's is {wanted}"));
+/// Whether a field says anything.
+fn says_something(cell: &Cell) -> bool {
+    match cell {
+        Cell::Null => false,
+        Cell::Text(text) => !text.trim().is_empty() && !text.trim().eq_ignore_ascii_case(UNKNOWN),
+        _ => true,
+    }
+}
+
+/// A field that says something else than the job.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contradiction {
+    /// The field.
+    pub name: String,
+    /// What it says, and what it should, as a sentence.
+    pub sentence: String,
+}
+
+/// Several as one sentence.
+#[must_use]
+pub fn sentences(found: &[Contradiction]) -> String {
+    let sentences: Vec<&str> = found.iter().map(|one| one.sentence.as_str()).collect();
+    sentences.join("; ")
+}
+
+struct Contradictions<'m> {
+    meta: &'m MetaEnv,
+    found: Vec<Contradiction>,
+}
+
+impl Contradictions<'_> {
+    /// Reports a field that says something for which `fits` does not hold.
+    fn check(&mut self, name: &str, wanted: impl std::fmt::Display, fits: impl FnOnce(&Cell) -> bool) {
+        let cell = self.meta.cell(name);
+        if says_something(cell) && !fits(cell) {
+            self.found.push(Contradiction {
+                name: name.to_owned(),
+                sentence: format!("`{name}` is {cell}, the job's is {wanted}"),
+            });
+        }
     }
 
     /// Case aside: writers spell hardware and frameworks in both.
-    fn text(&mut self, name: &str, found: &Cell, wanted: &str) {
-        if found
-            .text()
-            .is_some_and(|text| text != UNKNOWN && !text.eq_ignore_ascii_case(wanted))
-        {
-            self.add(name, found, format_args!("\"{wanted}\""));
+    fn text(&mut self, name: &str, wanted: &str) {
+        self.check(name, format_args!("\"{wanted}\""), |cell| {
+            let said = cell.text().map(str::trim);
+            said.is_some_and(|said| said.eq_ignore_ascii_case(wanted))
+        });
+    }
+
+    /// A label; a launch on one of its runners may name that runner.
+    fn hardware(&mut self, name: &str, wanted: [&str; 2]) {
+        self.check(name, format_args!("\"{}\"", wanted[0]), |cell| {
+            let said = cell.text().map(|said| said.trim().to_lowercase());
+            let fits = |said: &str, label: &str| said == label || may_be_runner_of(said, label);
+            said.is_some_and(|said| wanted.iter().any(|label| fits(&said, &label.to_lowercase())))
+        });
+    }
+
+    /// An id, which may be written as a number.
+    fn id(&mut self, name: &str, wanted: &str) {
+        self.check(name, format_args!("\"{wanted}\""), |cell| match cell {
+            Cell::Text(text) => text.trim() == wanted,
+            cell => cell.integer().is_some_and(|number| number.to_string() == wanted),
+        });
+    }
+
+    /// A model by the last part of its name: writers know it under its organisation, or as a path.
+    fn model(&mut self, wanted: &str) {
+        let last = |name: &str| {
+            name.trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_lowercase()
+        };
+        self.check("model", format_args!("\"{wanted}\""), |cell| {
+            cell.text().is_some_and(|said| last(said.trim()) == last(wanted))
+        });
+    }
+
+    fn number(&mut self, name: &str, wanted: u64) {
+        self.check(name, wanted, |cell| whole(cell) == Some(wanted));
+    }
+
+    fn flag(&mut self, name: &str, wanted: bool) {
+        self.check(name, wanted, |cell| cell.flag() == Some(wanted));
+    }
+
+    fn sizes(&mut self, start: &str, wanted: Option<&Parallelism>) {
+        for (size, wanted) in Size::ALL.iter().filter_map(|size| Some((size, wanted?.get(*size)))) {
+            let name = format!("{start}{}", size.names().published);
+            match size.is_flag() {
+                true => self.flag(&name, wanted != 0),
+                false => self.number(&name, wanted),
+            }
         }
     }
 
-    fn number(&mut self, name: &str, found: &Cell, wanted: u64) {
-        let says_nothing = matches!(found, Cell::Null) || matches!(found, Cell::Text(text) if text.is_empty());
-        if !says_nothing && found.integer() != Some(wanted) {
-            self.add(name, found, wanted);
-        }
+    /// The concurrency, and those of a batch: each must be one of the job's.
+    fn concurrencies(&mut self, envelope: &Envelope) {
+        let row = &envelope.row;
+        let planned = |cell: &Cell| whole(cell).is_some_and(|conc| row.conc.points().contains(&conc));
+        let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
+        let points = points.join(", ");
+        self.check("conc", &points, planned);
+        let other = self
+            .meta
+            .eval_concs
+            .iter()
+            .flat_map(List::items)
+            .filter(|cell| !planned(cell));
+        let found: Vec<Contradiction> = other
+            .map(|cell| Contradiction {
+                name: "eval_concs".to_owned(),
+                sentence: format!("`eval_concs` has {cell}, the job's are {points}"),
+            })
+            .collect();
+        self.found.extend(found);
     }
+}
 
-    fn flag(&mut self, name: &str, found: &Cell, wanted: bool) {
-        if found.flag().is_some_and(|flag| flag != wanted) {
-            self.add(name, found, wanted);
-        }
-    }
+/// Whether a name may be that of a runner of a label: `<fleet>_<nn>`, of a fleet that is not named after other
+/// hardware, such as `h200-dgx_03` of `h200`.
+fn may_be_runner_of(name: &str, label: &str) -> bool {
+    let Some((fleet, number)) = name.rsplit_once('_') else {
+        return false;
+    };
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let hardware = fleet.split('-').next().unwrap_or_default();
+    let names_hardware = hardware.bytes().any(|byte| byte.is_ascii_digit());
+    is_number(number) && (!names_hardware || label.split([':', '-', '_']).any(|word| word == hardware))
+}
 
-    fn role(&mut self, side: &str, (sizes, dp_attention): ([&Cell; 6], &Cell), role: &Role) {
-        let wanted = [
-            ("tp", role.tp),
-            ("pp", role.pp),
-            ("dcp_size", role.dcp_size),
-            ("pcp_size", role.pcp_size),
-            ("ep", role.ep),
-            ("num_workers", role.num_worker),
-        ];
-        for ((name, wanted), found) in wanted.into_iter().zip(sizes) {
-            self.number(&format!("{side}_{name}"), found, wanted);
-        }
-        self.flag(&format!("{side}_dp_attention"), dp_attention, role.dp_attn);
+/// A number as a field.
+#[must_use]
+#[allow(clippy::cast_precision_loss, reason = "JSON numbers are doubles to their readers")]
+pub fn number(value: u64) -> Cell {
+    Cell::Number(value as f64)
+}
+
+/// The whole number that a cell is or spells.
+fn whole(cell: &Cell) -> Option<u64> {
+    match cell {
+        Cell::Text(text) => text
+            .trim()
+            .parse()
+            .ok()
+            .and_then(|number| Cell::Number(number).integer()),
+        cell => cell.integer(),
     }
 }

@@ -73,8 +73,8 @@ impl Points<'_> {
 
     fn single(&mut self, meta: &MetaEnv) {
         match self.expected.clone().as_deref() {
-            Some([conc]) if meta.conc.integer() != Some(*conc) => self.meta(
-                format!("`conc` is {}, {conc} was asked for", meta.conc),
+            Some([conc]) if meta.cell("conc").integer() != Some(*conc) => self.meta(
+                format!("`conc` is {}, {conc} was asked for", meta.cell("conc")),
                 "the results may be another job's",
             ),
             Some([_]) | None => {}
@@ -84,12 +84,12 @@ impl Points<'_> {
             ),
         }
         self.one_file();
-        let conc = meta.conc.integer();
+        let conc = meta.cell("conc").integer();
         for (name, suffix) in self.files.clone() {
             if let Some(suffix) = suffix.filter(|suffix| Some(*suffix) != conc) {
                 self.file(
                     &name,
-                    format!("concurrency {suffix} is unexpected, `conc` is {}", meta.conc),
+                    format!("concurrency {suffix} is unexpected, `conc` is {}", meta.cell("conc")),
                     "remove what an earlier run left behind",
                 );
             }

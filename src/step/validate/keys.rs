@@ -19,7 +19,7 @@ pub(super) fn check(
         .envelope
         .as_ref()
         .map(|envelope| envelope.row.topology.model.as_str());
-    let model = planned.or_else(|| meta.model.text());
+    let model = planned.or_else(|| meta.cell("model").text());
     let mut tasks: Vec<&str> = results
         .iter()
         .flat_map(|(_, result)| result.tasks())

@@ -131,7 +131,7 @@ impl Request {
                 None => Limit::None,
             };
         };
-        let limit = envelope.overrides.eval_limit.as_deref().unwrap_or("");
+        let limit = envelope.overrides.asked.eval_limit.as_deref().unwrap_or("");
         match (is_limit(limit), limit.trim().parse()) {
             (false, _) => Limit::None,
             (true, Ok(samples)) => Limit::Samples(samples),

@@ -1,6 +1,7 @@
 //! No `always()` on a job that takes a GPU: it would start after a cancel, and hold its node.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 
 /// Finds conditions with `always()` on jobs that reach a runner which is not GitHub's own.
@@ -17,7 +18,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 );
                 let span = job.get("if").map_or(job.id.span, |node| node.span);
                 problems.push(
-                    file.problem(span, message)
+                    file.finding(&workflow::ALWAYS_ON_GPU, span, message)
                         .hint("write `!cancelled()` and one output of `sweepctl gate`"),
                 );
             }

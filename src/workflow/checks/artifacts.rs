@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use crate::config::problem::{Problems, nearest};
 use crate::config::tree::Node;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
 use crate::workflow::tree::{File, Job, get, uses};
@@ -47,7 +48,7 @@ fn follow<'f>(
                     "upload it in a job that this one needs; {}",
                     nearest(name.text(), there.iter().copied())
                 );
-                problems.push(file.problem(name.span, message).hint(hint));
+                problems.push(file.finding(&workflow::UNKNOWN_ARTIFACT, name.span, message).hint(hint));
             }
             there.extend(name_of(step, "actions/upload-artifact").map(Node::text));
         }

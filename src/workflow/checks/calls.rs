@@ -1,6 +1,7 @@
 //! What a job that calls a workflow may say: GitHub refuses some keys, and inputs that the callee does not know.
 
 use crate::config::problem::{Problems, nearest};
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{get, pairs};
 
@@ -24,7 +25,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 if let Some(span) = job.key(key) {
                     let message = format!("`{id}` calls a workflow, and such a job allows no `{key}`");
                     problems.push(
-                        file.problem(span, message)
+                        file.finding(&workflow::REFUSED_KEY, span, message)
                             .hint("the jobs of the called workflow have their own"),
                     );
                 }
@@ -32,12 +33,20 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             let Some((name, span)) = job.callee() else { continue };
             let Some(callee) = files.callee(&job) else {
                 let known: Vec<&str> = files.workflows().map(|file| file.file_name()).collect();
-                let problem = file.problem(span, format!("`{id}` calls `{name}`, which is not there"));
+                let problem = file.finding(
+                    &workflow::UNKNOWN_CALLEE,
+                    span,
+                    format!("`{id}` calls `{name}`, which is not there"),
+                );
                 problems.push(problem.hint(nearest(name, known)));
                 continue;
             };
             if !callee.is_callable() {
-                let problem = file.problem(span, format!("`{id}` calls `{name}`, which has no `workflow_call`"));
+                let problem = file.finding(
+                    &workflow::NOT_CALLABLE,
+                    span,
+                    format!("`{id}` calls `{name}`, which has no `workflow_call`"),
+                );
                 problems.push(problem.hint("add `workflow_call` to its `on`"));
                 continue;
             }
@@ -47,7 +56,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 if !declared.iter().any(|(known, _)| known.text() == input.text()) {
                     let message = format!("`{name}` has no input `{}`", input.text());
                     let hint = nearest(input.text(), declared.iter().map(|(known, _)| known.text()));
-                    problems.push(file.problem(input.span, message).hint(hint));
+                    problems.push(file.finding(&workflow::UNKNOWN_INPUT, input.span, message).hint(hint));
                 }
             }
             for (input, how) in declared {
@@ -55,7 +64,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 if is_required && !passed.iter().any(|(known, _)| known.text() == input.text()) {
                     let message = format!("`{id}` does not pass `{}`, which `{name}` requires", input.text());
                     problems.push(
-                        file.problem(span, message)
+                        file.finding(&workflow::MISSING_INPUT, span, message)
                             .hint(format!("add `{}:` under `with`", input.text())),
                     );
                 }

@@ -1,6 +1,7 @@
 //! A group that every run shares, and that cancels what runs in it, lets any event cancel any other.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::get;
 
@@ -14,7 +15,8 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
         let Some(group) = get(concurrency, "group").filter(|group| cancels && !group.text().contains("github.")) else {
             continue;
         };
-        let problem = file.problem(
+        let problem = file.finding(
+            &workflow::SHARED_CANCELLATION,
             group.span,
             "every run of this workflow cancels the one before it, whatever started it",
         );

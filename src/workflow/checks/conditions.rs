@@ -2,6 +2,7 @@
 //! skipped ancestor skips it silently.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{File, Job};
 
@@ -23,7 +24,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 );
                 let span = job.get("if").map_or(job.id.span, |node| node.span);
                 let hint = "write `!cancelled() && needs.<gate>.outputs.<name> == 'true'`";
-                problems.push(file.problem(span, message).hint(hint));
+                problems.push(file.finding(&workflow::SKIPPED_BEHIND, span, message).hint(hint));
             }
         }
     }

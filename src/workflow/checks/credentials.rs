@@ -1,6 +1,7 @@
 //! A checkout keeps its token in the work tree, where every later step finds it, unless it is told not to.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::get;
 
@@ -13,7 +14,11 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             };
             let persists = get(step, "with").and_then(|with| get(with, "persist-credentials"));
             if persists.is_none_or(|value| value.text() != "false") {
-                let problem = file.problem(uses.span, "this checkout leaves its token in the work tree");
+                let problem = file.finding(
+                    &workflow::KEPT_CREDENTIALS,
+                    uses.span,
+                    "this checkout leaves its token in the work tree",
+                );
                 problems.push(problem.hint("add `persist-credentials: false` under `with`"));
             }
         }

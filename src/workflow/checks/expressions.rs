@@ -1,6 +1,7 @@
 //! An expression inside a script is text that the shell runs: a branch's name or a title becomes a command.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::get;
 
@@ -11,7 +12,11 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             let script = get(step, "with").and_then(|with| get(with, "script"));
             for text in [get(step, "run"), script].into_iter().flatten() {
                 if text.text().contains("${{") {
-                    let problem = file.problem(text.span, "an expression inside a script");
+                    let problem = file.finding(
+                        &workflow::TEMPLATE_INJECTION,
+                        text.span,
+                        "an expression inside a script",
+                    );
                     problems.push(problem.hint("pass the value through `env`, and read it as \"$NAME\""));
                 }
             }

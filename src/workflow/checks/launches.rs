@@ -3,6 +3,7 @@
 
 use crate::config::problem::Problems;
 use crate::config::tree::Node;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{File, Job, calls, get, uses};
 
@@ -40,7 +41,7 @@ fn cleaned_first(file: &File<'_>, job: &Job<'_, '_>, launch: usize, problems: &m
             job.id.text()
         );
         problems.push(
-            file.problem(span, message)
+            file.finding(&workflow::NOT_CLEANED_FIRST, span, message)
                 .hint("run `sweepctl clean` before the checkout"),
         );
     }
@@ -49,7 +50,8 @@ fn cleaned_first(file: &File<'_>, job: &Job<'_, '_>, launch: usize, problems: &m
 fn uploaded(file: &File<'_>, behind: &[Node<'_>], problems: &mut Problems) {
     let is_upload = |step: &&Node<'_>| uses(step, "actions/upload-artifact");
     for upload in behind.iter().filter(is_upload).filter(|step| !is_always(step)) {
-        let problem = file.problem(
+        let problem = file.finding(
+            &workflow::CONDITIONAL_UPLOAD,
             upload.span,
             "a job that fails does not upload this: its results and logs are lost",
         );
@@ -60,7 +62,8 @@ fn uploaded(file: &File<'_>, behind: &[Node<'_>], problems: &mut Problems) {
     if let (Some(gate), Some(last)) = (gate, last)
         && gate < last
     {
-        let problem = file.problem(
+        let problem = file.finding(
+            &workflow::GATE_BEFORE_UPLOAD,
             behind[gate].span,
             "the gate stands before an upload: what fails it cannot be looked at",
         );
@@ -74,7 +77,7 @@ fn ended(file: &File<'_>, job: &Job<'_, '_>, launch: usize, what: &str, command:
         None => {
             let message = format!("the node of `{}` is not {what} after the launch", job.id.text());
             problems.push(
-                file.problem(job.id.span, message)
+                file.finding(&workflow::NOT_RELEASED, job.id.span, message)
                     .hint(format!("end with `{command_text}`, `if: always()`")),
             );
         }
@@ -84,7 +87,7 @@ fn ended(file: &File<'_>, job: &Job<'_, '_>, launch: usize, what: &str, command:
                 job.id.text()
             );
             problems.push(
-                file.problem(step.span, message)
+                file.finding(&workflow::NOT_RELEASED, step.span, message)
                     .hint("begin its `if` with `always() &&`"),
             );
         }

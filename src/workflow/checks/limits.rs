@@ -2,6 +2,7 @@
 
 use crate::config::problem::Problems;
 use crate::config::tree::{Node, Value};
+use crate::findings::workflow;
 use crate::matrix::shard::MAX_SHARD_JOBS;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{get, pairs};
@@ -25,7 +26,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                         "the matrix of `{}` has {jobs} jobs, GitHub starts at most {MAX_SHARD_JOBS}",
                         job.id.text()
                     );
-                    problems.push(file.problem(matrix.span, message).hint("cut it into shards"));
+                    problems.push(
+                        file.finding(&workflow::MATRIX_SIZE, matrix.span, message)
+                            .hint("cut it into shards"),
+                    );
                 }
             }
             let parallel = strategy.and_then(|strategy| get(strategy, "max-parallel"));
@@ -37,7 +41,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             for (node, most) in [(parallel, MAX_SHARD_JOBS as u64), (job.get("timeout-minutes"), most)] {
                 let Some(node) = node else { continue };
                 if node.text().parse::<u64>().is_ok_and(|value| value == 0 || value > most) {
-                    let problem = file.problem(node.span, format!("{} is out of range", node.text()));
+                    let problem = file.finding(&workflow::LIMIT, node.span, format!("{} is out of range", node.text()));
                     problems.push(problem.hint(format!("write 1 to {most}")));
                 }
             }

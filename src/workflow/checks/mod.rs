@@ -1,5 +1,8 @@
 //! The checks, one a file. Each looks at all files and adds its findings.
 
+// Every finding has an id of its own: see clippy.toml.
+#![warn(clippy::disallowed_methods)]
+
 pub mod always;
 pub mod artifacts;
 pub mod calls;

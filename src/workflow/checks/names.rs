@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::config::problem::{Problems, Span};
+use crate::findings::workflow;
 use crate::matrix::names::is_legal_artifact;
 use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
@@ -17,7 +18,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
         {
             let message = format!("`{}` is also the name of {first}", name.text());
             problems.push(
-                file.problem(name.span, message)
+                file.finding(&workflow::WORKFLOW_NAME, name.span, message)
                     .hint("give each workflow a name of its own"),
             );
         }
@@ -38,7 +39,7 @@ fn jobs(file: &File<'_>, problems: &mut Problems) {
         if let Some(first) = names.insert(name.text(), job.id.text()) {
             let message = format!("`{}` is also the name of the job `{first}`", name.text());
             problems.push(
-                file.problem(name.span, message)
+                file.finding(&workflow::JOB_NAME, name.span, message)
                     .hint("required checks go by the name: give each its own"),
             );
         }
@@ -68,7 +69,7 @@ fn artifacts(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
         if !is_legal_artifact(upload.name) {
             let message = format!("no artifact may be called `{}`", upload.name);
             let hint = "1 to 256 characters, none of \" : < > | * ? \\ /";
-            problems.push(at.problem(upload.span, message).hint(hint));
+            problems.push(at.finding(&workflow::ARTIFACT_NAME, upload.span, message).hint(hint));
         }
         if let Some(first) = seen.insert((upload.name, upload.stands_in), upload) {
             let message = format!(
@@ -76,7 +77,7 @@ fn artifacts(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
                 file.source.name, upload.name, first.file, first.span.line
             );
             problems.push(
-                at.problem(upload.span, message)
+                at.finding(&workflow::DUPLICATE_ARTIFACT, upload.span, message)
                     .hint("put the job's or the shard's own name into it"),
             );
         }

@@ -2,6 +2,7 @@
 
 use crate::config::problem::{Problems, nearest};
 use crate::config::tree::Node;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::simulate::evaluate::parse;
 use crate::workflow::simulate::template::{Part, parts};
@@ -21,7 +22,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                         job.id.text()
                     );
                     let hint = format!("add it to `needs`; {}", nearest(&asked, known.iter().copied()));
-                    problems.push(file.problem(node.span, message).hint(hint));
+                    problems.push(
+                        file.finding(&workflow::NEED_NOT_DECLARED, node.span, message)
+                            .hint(hint),
+                    );
                 }
             }
             if let Some(node) = job.get("needs") {
@@ -29,7 +33,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 for need in known.iter().filter(|need| !jobs.contains(need)) {
                     let message = format!("`{}` waits for `{need}`, which is not there", job.id.text());
                     problems.push(
-                        file.problem(node.span, message)
+                        file.finding(&workflow::UNKNOWN_NEED, node.span, message)
                             .hint(nearest(need, jobs.iter().copied())),
                     );
                 }

@@ -1,6 +1,7 @@
 //! How deeply workflows call each other.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::File;
 
@@ -49,7 +50,10 @@ fn follow<'f>(files: &'f Files<'_>, file: &'f File<'_>, chain: &mut Vec<&'f str>
         let name = callee.file_name();
         if chain.contains(&name) {
             let message = format!("the calls never end: {} calls {name} again", chain.join(" calls "));
-            problems.push(file.problem(span, message).hint("remove one of the calls"));
+            problems.push(
+                file.finding(&workflow::CALL_CYCLE, span, message)
+                    .hint("remove one of the calls"),
+            );
         } else if chain.len() == MAX_LEVELS {
             let message = format!(
                 "{} levels of workflows: {} calls {name}",
@@ -57,7 +61,7 @@ fn follow<'f>(files: &'f Files<'_>, file: &'f File<'_>, chain: &mut Vec<&'f str>
                 chain.join(" calls ")
             );
             problems.push(
-                file.problem(span, message)
+                file.finding(&workflow::NESTING, span, message)
                     .hint(format!("at most {MAX_LEVELS} levels work everywhere")),
             );
         } else {

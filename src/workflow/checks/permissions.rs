@@ -3,6 +3,7 @@
 
 use crate::config::problem::Problems;
 use crate::config::workflows::{Access, Permissions};
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
 use crate::workflow::model::union;
@@ -15,11 +16,16 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             Some(node)
                 if permissions(node).values().all(|access| *access == Access::None) && node.text().is_empty() => {}
             Some(node) => {
-                let problem = file.problem(node.span, "every job of this workflow gets these permissions");
+                let problem = file.finding(
+                    &workflow::DEFAULT_PERMISSIONS,
+                    node.span,
+                    "every job of this workflow gets these permissions",
+                );
                 problems.push(problem.hint("write `permissions: {}`, and give each job its own"));
             }
             None => {
-                let problem = file.problem(
+                let problem = file.finding(
+                    &workflow::DEFAULT_PERMISSIONS,
                     file.start(),
                     "the workflow's jobs get the repository's default permissions",
                 );
@@ -30,7 +36,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             let Some(own) = job.permissions() else {
                 let message = format!("`{}` does not say what its token may do", job.id.text());
                 problems.push(
-                    file.problem(job.id.span, message)
+                    file.finding(&workflow::NO_PERMISSIONS, job.id.span, message)
                         .hint("add `permissions:`, `{}` for nothing"),
                 );
                 continue;
@@ -51,7 +57,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                         of_scope.map_or(node.span, |(_, value)| value.span)
                     });
                     problems.push(
-                        file.problem(span, message)
+                        file.finding(&workflow::TOO_FEW_PERMISSIONS, span, message)
                             .hint(format!("write `{scope}: {}`", asked.name())),
                     );
                 }

@@ -1,6 +1,7 @@
 //! Actions by commit: a tag can be moved to other code.
 
 use crate::config::problem::{Problems, Span};
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{File, get};
 
@@ -23,7 +24,7 @@ fn one(file: &File<'_>, uses: &str, span: Span, problems: &mut Problems) {
     let digest = pin.strip_prefix("sha256:").filter(|_| uses.starts_with("docker://"));
     let (hex, length) = digest.map_or((pin, 40), |digest| (digest, 64));
     if hex.len() != length || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
-        let problem = file.problem(span, format!("`{name}` is not pinned to a commit"));
+        let problem = file.finding(&workflow::UNPINNED, span, format!("`{name}` is not pinned to a commit"));
         problems.push(problem.hint("write the 40 hex digits of a commit after `@`, and its version as a comment"));
         return;
     }
@@ -33,7 +34,11 @@ fn one(file: &File<'_>, uses: &str, span: Span, problems: &mut Problems) {
         .split_once(" # ")
         .is_some_and(|(_, comment)| !comment.trim().is_empty());
     if !has_version {
-        let problem = file.problem(span, format!("nobody can see which version of `{name}` this is"));
+        let problem = file.finding(
+            &workflow::UNNAMED_PIN,
+            span,
+            format!("nobody can see which version of `{name}` this is"),
+        );
         problems.push(problem.hint("add the version as a comment: `# v1.2.3`"));
     }
 }

@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 use regex::Regex;
 
 use crate::config::problem::{Problems, nearest};
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::{File, pairs};
 
@@ -39,7 +40,10 @@ fn used(file: &File<'_>, problems: &mut Problems) {
                 let message = format!("the secret `{name}` is not declared, so a called run has none");
                 let known = nearest(name, declared.iter().copied());
                 let hint = format!("declare it under `on.workflow_call.secrets` ({known})");
-                problems.push(file.problem(node.span, message).hint(hint));
+                problems.push(
+                    file.finding(&workflow::UNDECLARED_SECRET, node.span, message)
+                        .hint(hint),
+                );
             }
         }
     }
@@ -51,7 +55,7 @@ fn passed(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
         if let Some(node) = secrets.filter(|node| node.text() == "inherit") {
             let message = format!("`{}` passes every secret there is", job.id.text());
             problems.push(
-                file.problem(node.span, message)
+                file.finding(&workflow::INHERITED_SECRETS, node.span, message)
                     .hint("name those that the called workflow declares"),
             );
             continue;
@@ -63,7 +67,7 @@ fn passed(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
             if !declared.iter().any(|(known, _)| known.text() == name.text()) {
                 let message = format!("{} declares no secret `{}`", callee.file_name(), name.text());
                 let hint = nearest(name.text(), declared.iter().map(|(known, _)| known.text()));
-                problems.push(file.problem(name.span, message).hint(hint));
+                problems.push(file.finding(&workflow::UNKNOWN_SECRET, name.span, message).hint(hint));
             }
         }
         for (name, _) in declared {
@@ -76,7 +80,7 @@ fn passed(files: &Files<'_>, file: &File<'_>, problems: &mut Problems) {
                 );
                 let span = job.get("uses").map_or(job.id.span, |node| node.span);
                 let hint = format!("add `{0}: ${{{{ secrets.{0} }}}}` under `secrets`", name.text());
-                problems.push(file.problem(span, message).hint(hint));
+                problems.push(file.finding(&workflow::SECRET_NOT_PASSED, span, message).hint(hint));
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A job without a limit takes its runner for six hours when it hangs.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 
 /// Finds jobs without `timeout-minutes`. A job that calls a workflow cannot have one.
@@ -9,7 +10,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
         for job in file.jobs() {
             if job.get("uses").is_none() && job.get("timeout-minutes").is_none() {
                 let message = format!("`{}` has no `timeout-minutes`, so it may hang for 360", job.id.text());
-                problems.push(file.problem(job.id.span, message).hint("add `timeout-minutes:`"));
+                problems.push(
+                    file.finding(&workflow::NO_TIMEOUT, job.id.span, message)
+                        .hint("add `timeout-minutes:`"),
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! `pull_request_target` runs with the base repository's secrets on what a stranger wrote.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 
 /// Finds workflows that `pull_request_target` starts.
@@ -10,7 +11,8 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             .triggers()
             .filter(|trigger| trigger.text() == "pull_request_target")
         {
-            let problem = file.problem(
+            let problem = file.finding(
+                &workflow::DANGEROUS_TRIGGER,
                 trigger.span,
                 "`pull_request_target` gives a stranger's code this repository's secrets",
             );

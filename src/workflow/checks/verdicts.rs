@@ -1,6 +1,7 @@
 //! The verdict is the one check that a branch requires: it runs whatever happened, and waits for every other job.
 
 use crate::config::problem::Problems;
+use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::tree::calls;
 
@@ -17,7 +18,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 let message =
                     format!("`{id}` is skipped where its condition is false, and a skipped check counts as passed");
                 let span = verdict.get("if").map_or(verdict.id.span, |node| node.span);
-                problems.push(file.problem(span, message).hint("write `if: always()`"));
+                problems.push(
+                    file.finding(&workflow::VERDICT_SKIPPED, span, message)
+                        .hint("write `if: always()`"),
+                );
             }
             let waits_for = file.ancestors(id);
             let missed: Vec<&str> = file
@@ -31,7 +35,10 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             if !missed.is_empty() {
                 let message = format!("`{id}` does not judge {}", missed.join(", "));
                 let span = verdict.get("needs").map_or(verdict.id.span, |node| node.span);
-                problems.push(file.problem(span, message).hint("add them to its `needs`"));
+                problems.push(
+                    file.finding(&workflow::VERDICT_INCOMPLETE, span, message)
+                        .hint("add them to its `needs`"),
+                );
             }
         }
     }

@@ -10,6 +10,7 @@ use super::template::{self, Condition};
 use super::value::Value;
 use crate::config::problem::{Problems, nearest};
 use crate::config::tree::Node;
+use crate::findings::workflow;
 use crate::github::needs::{JobResult, Need};
 use crate::workflow::tree::{File, Job, get};
 
@@ -156,7 +157,8 @@ pub(super) fn in_order<'f, 's>(file: &'f File<'s>) -> Result<Vec<Job<'f, 's>>, P
     let mut problems = Problems::default();
     for job in &open {
         for need in job.needs().into_iter().filter(|need| !known.contains(need)) {
-            let problem = file.problem(
+            let problem = file.finding(
+                &workflow::UNKNOWN_NEED,
                 job.id.span,
                 format!("`{}` waits for `{need}`, which is not there", job.id.text()),
             );
@@ -172,7 +174,8 @@ pub(super) fn in_order<'f, 's>(file: &'f File<'s>) -> Result<Vec<Job<'f, 's>>, P
             .partition(|job| job.needs().iter().all(|need| done.contains(need)));
         if ready.is_empty() {
             let waiting: Vec<&str> = rest.iter().map(|job| job.id.text()).collect();
-            let problem = file.problem(
+            let problem = file.finding(
+                &workflow::NEEDS_CYCLE,
                 file.start(),
                 format!("jobs wait for each other: {}", waiting.join(", ")),
             );

@@ -62,10 +62,14 @@ mod tests {
     use super::*;
 
     fn role(num_worker: u64, tp: u64, pp: u64) -> Role {
-        serde_json::from_value(serde_json::json!({
-            "num-worker": num_worker, "tp": tp, "pp": pp, "ep": 1, "dp-attn": false
-        }))
-        .expect("a role")
+        let mut role = Role {
+            num_worker,
+            sizes: Default::default(),
+            hardware: None,
+            additional_settings: None,
+        };
+        (role.sizes.tp, role.sizes.pp) = (tp, pp);
+        role
     }
 
     #[test]

@@ -69,8 +69,12 @@ pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
 /// The recipe that a row names: eval-only jobs may have one of their own.
 fn named(row: &Row) -> Option<&str> {
     let topology = &row.topology;
-    let of_evals = topology.eval_srt_recipe.as_deref().filter(|_| row.eval.eval_only);
-    of_evals.or(topology.srt_recipe.as_deref())
+    let of_evals = topology
+        .passed
+        .eval_srt_recipe
+        .as_deref()
+        .filter(|_| row.eval.eval_only);
+    of_evals.or(topology.passed.srt_recipe.as_deref())
 }
 
 fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {

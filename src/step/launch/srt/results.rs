@@ -16,11 +16,12 @@ use crate::config::master::search_space::Nodes;
 use crate::matrix::row::Scenario;
 use crate::process::{self, Cancellation};
 use crate::secrets::Mask;
-use crate::step::eval::job::Job;
-use crate::step::eval::meta_env::{self, MetaEnv};
+use crate::step::eval::meta_env;
 use crate::step::launch::backend::Prepared;
 use crate::step::launch::outputs::is_fresh;
-use crate::step::stage::{self, AGENTIC_FOLDER, AGENTIC_LEFT_OUT, EVAL, SERVER_LOGS, shown};
+use crate::step::places::AGENTIC_FOLDER;
+use crate::step::results::meta::{self, Owner};
+use crate::step::stage::{self, AGENTIC_LEFT_OUT, EVAL, SERVER_LOGS, shown};
 use crate::step::upload::{MAX_BYTES, MAX_FILES};
 
 /// The results of srt-slurm's throughput client, one a concurrency.
@@ -173,15 +174,16 @@ impl<'a> Outputs<'a> {
     /// Says in the metadata of an eval which job it was of, and what else srt-slurm's own evals do not know. What
     /// contradicts the job stays as it is, and an upload refuses it.
     fn sign(&self, file: &Path) -> std::io::Result<()> {
-        if *file != self.job.workspace.join(meta_env::FILE) {
+        if *file != self.job.workspace.join(meta::NAME) {
             return Ok(());
         }
-        let (known, _) = MetaEnv::of(&Job::here(Some(self.job.envelope)));
-        let run = (known.run_id.as_str(), known.run_attempt.as_str());
-        match MetaEnv::read(file) {
-            Ok(found) if found.contradictions(self.job.envelope, run).is_empty() => {
-                let MetaEnv { conc, batch, .. } = found;
-                MetaEnv { conc, batch, ..known }.write(self.job.workspace)
+        let var = |name| std::env::var(name).unwrap_or_default();
+        let (id, attempt) = (var("GITHUB_RUN_ID"), var("GITHUB_RUN_ATTEMPT"));
+        let run = (id.as_str(), attempt.as_str());
+        let envelope = self.job.envelope;
+        match meta::MetaEnv::read(file) {
+            Ok(found) if !matches!(found.owner(envelope, run, Some(true)), Owner::Other(_)) => {
+                meta_env::anew(envelope, run, &found).write(self.job.workspace)
             }
             _ => Ok(()),
         }

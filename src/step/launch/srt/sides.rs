@@ -35,14 +35,9 @@ pub fn sides(topology: &Topology) -> Vec<Side> {
         Nodes::Single(one) => {
             let role = Role {
                 num_worker: 1,
-                tp: one.tp,
-                ep: one.ep.unwrap_or(1),
-                dp_attn: one.dp_attn.unwrap_or(false),
+                sizes: *one,
                 hardware: None,
                 additional_settings: None,
-                pp: one.pp,
-                dcp_size: one.dcp_size,
-                pcp_size: one.pcp_size,
             };
             vec![side("agg", &role)]
         }

@@ -1,0 +1,556 @@
+//! The fields of a row, once.
+//!
+//! Everything that names a row's fields reads this table: the row's JSON and what its shape must have, the variables
+//! of a job, `meta_env.json`, the names of results, the fields that policies group by, published rows, fingerprints,
+//! and what two measurements must share to be compared. The values are [`crate::matrix::row::Row`]'s.
+//!
+//! A sizing field is a line of [`Size`]; a field that is only passed on, from a config to the programs that read the
+//! row, is a line of [`Passed`]. Neither has code of its own.
+
+/// What a size's value may be made of.
+trait Value: Copy {
+    /// Whether it is true or false.
+    const FLAG: bool;
+    /// The value as a number.
+    fn number(self) -> u64;
+    /// The value that a number stands for.
+    fn of(number: u64) -> Self;
+}
+
+impl Value for u64 {
+    const FLAG: bool = false;
+
+    fn number(self) -> u64 {
+        self
+    }
+
+    fn of(number: u64) -> Self {
+        number
+    }
+}
+
+impl Value for bool {
+    const FLAG: bool = true;
+
+    fn number(self) -> u64 {
+        self.into()
+    }
+
+    fn of(number: u64) -> Self {
+        number != 0
+    }
+}
+
+/// How a size is called, and where it must be given.
+#[derive(Debug)]
+pub struct SizeNames {
+    /// In configs and rows.
+    pub row: &'static str,
+    /// In `meta_env.json` and published rows; after `prefill_` and `decode_` of a side.
+    pub published: &'static str,
+    /// In names of results and in tables.
+    pub short: &'static str,
+    /// In names of results of multi-node jobs.
+    pub side_short: &'static str,
+    /// The variable on one node.
+    pub variable: &'static str,
+    /// The variables of a side, after `PREFILL_` or `DECODE_`: all of one value. The first is srt-slurm's.
+    pub side_variables: &'static [&'static str],
+    /// Whether an entry on one node must give it; else it is 1, or false.
+    pub required: bool,
+    /// Whether a side must give it.
+    pub side_required: bool,
+    /// Whether a server takes that many times more GPUs.
+    pub gpus: bool,
+}
+
+macro_rules! sizes {
+    ($($(#[doc = $doc:literal])+ $field:ident: $type:ty = $size:ident, $names:expr;)+) => {
+        /// How a model is split over the GPUs of one server.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub struct Parallelism {
+            $($(#[doc = $doc])+ pub $field: $type,)+
+        }
+
+        /// One size.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Size { $($(#[doc = $doc])+ $size),+ }
+
+        impl Size {
+            /// Every size, in the order of tables and names.
+            pub const ALL: &'static [Self] = &[$(Self::$size),+];
+
+            /// How it is called.
+            #[must_use]
+            pub fn names(self) -> &'static SizeNames {
+                match self { $(Self::$size => { const NAMES: SizeNames = $names; &NAMES })+ }
+            }
+
+            /// Whether it is true or false, and no number.
+            #[must_use]
+            pub fn is_flag(self) -> bool {
+                match self { $(Self::$size => <$type as Value>::FLAG),+ }
+            }
+        }
+
+        impl Parallelism {
+            /// A size; a flag that is set is 1.
+            #[must_use]
+            pub fn get(&self, size: Size) -> u64 {
+                match size { $(Size::$size => Value::number(self.$field)),+ }
+            }
+
+            /// Sets a size; a flag is set by anything but 0.
+            pub fn set(&mut self, size: Size, number: u64) {
+                match size { $(Size::$size => self.$field = Value::of(number)),+ }
+            }
+        }
+
+        impl Default for Parallelism {
+            /// Nothing is split.
+            fn default() -> Self {
+                Self { $($field: Value::of(u64::from(!<$type as Value>::FLAG))),+ }
+            }
+        }
+    };
+}
+
+sizes! {
+    /// Tensor parallel size.
+    tp: u64 = Tp, SizeNames {
+        row: "tp", published: "tp", short: "tp", side_short: "tp", variable: "TP", side_variables: &["TP"],
+        required: true, side_required: true, gpus: true,
+    };
+    /// Pipeline parallel size.
+    pp: u64 = Pp, SizeNames {
+        row: "pp", published: "pp", short: "pp", side_short: "pp", variable: "PP_SIZE", side_variables: &["PP_SIZE"],
+        required: false, side_required: false, gpus: true,
+    };
+    /// Decode context parallel size; divides `tp`.
+    dcp_size: u64 = DcpSize, SizeNames {
+        row: "dcp-size", published: "dcp_size", short: "dcp", side_short: "dcp", variable: "DCP_SIZE",
+        side_variables: &["DCP_SIZE"], required: false, side_required: false, gpus: false,
+    };
+    /// Prefill context parallel size.
+    pcp_size: u64 = PcpSize, SizeNames {
+        row: "pcp-size", published: "pcp_size", short: "pcp", side_short: "pcp", variable: "PCP_SIZE",
+        side_variables: &["PCP_SIZE"], required: false, side_required: false, gpus: true,
+    };
+    /// Expert parallel size.
+    ep: u64 = Ep, SizeNames {
+        row: "ep", published: "ep", short: "ep", side_short: "ep", variable: "EP_SIZE", side_variables: &["EP"],
+        required: false, side_required: true, gpus: false,
+    };
+    /// Data parallel attention.
+    dp_attn: bool = DpAttn, SizeNames {
+        row: "dp-attn", published: "dp_attention", short: "dpa", side_short: "dp", variable: "DP_ATTENTION",
+        side_variables: &["DP_ATTN", "DP_ATTENTION"], required: false, side_required: true, gpus: false,
+    };
+}
+
+impl Size {
+    /// The size's value as text: a number, or `true` and `false`.
+    #[must_use]
+    pub fn text(self, number: u64) -> String {
+        match self.is_flag() {
+            true => (number != 0).to_string(),
+            false => number.to_string(),
+        }
+    }
+}
+
+impl Parallelism {
+    /// Every size with its value as text.
+    pub fn texts(&self) -> impl Iterator<Item = (Size, String)> {
+        Size::ALL.iter().map(|size| (*size, size.text(self.get(*size))))
+    }
+
+    /// GPUs of one server, or of one worker.
+    #[must_use]
+    pub fn gpus(&self) -> u64 {
+        self.checked_gpus().unwrap_or(u64::MAX)
+    }
+
+    /// The same; `None` where they cannot be counted.
+    #[must_use]
+    pub fn checked_gpus(&self) -> Option<u64> {
+        let counted = Size::ALL.iter().filter(|size| size.names().gpus);
+        counted.map(|size| self.get(*size)).try_fold(1_u64, u64::checked_mul)
+    }
+
+    /// For people: the tensor parallel size, then what else is split.
+    #[must_use]
+    pub fn shown(&self) -> String {
+        let split = |size: &Size| match (size, self.get(*size)) {
+            (Size::Tp, tp) => Some(format!("tp{tp}")),
+            (_, 0) => None,
+            (size, _) if size.is_flag() => Some(size.names().short.to_owned()),
+            (_, 1) => None,
+            (size, number) => Some(format!("{}{number}", size.names().short)),
+        };
+        Size::ALL.iter().filter_map(split).collect::<Vec<_>>().join(" ")
+    }
+}
+
+/// One side of a multi-node deployment.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Role {
+    /// Workers; 0 for the decode side of an aggregated deployment.
+    pub num_worker: u64,
+    /// The sizes of one worker.
+    pub sizes: Parallelism,
+    /// The GPUs of this side, where the two differ.
+    pub hardware: Option<String>,
+    /// `NAME=VALUE` pairs for the launch.
+    pub additional_settings: Option<Vec<String>>,
+}
+
+impl std::ops::Deref for Role {
+    type Target = Parallelism;
+
+    fn deref(&self) -> &Parallelism {
+        &self.sizes
+    }
+}
+
+impl Role {
+    /// GPUs of one worker.
+    #[must_use]
+    pub fn gpus_per_worker(&self) -> u64 {
+        self.sizes.gpus()
+    }
+
+    /// GPUs of all workers.
+    #[must_use]
+    pub fn gpus(&self) -> u64 {
+        self.num_worker * self.gpus_per_worker()
+    }
+}
+
+macro_rules! passed {
+    ($($(#[doc = $doc:literal])+ $field:ident = $variant:ident, $name:literal, $variable:expr;)+) => {
+        /// Texts of a search-space entry that a row only passes on.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+        pub struct Passed { $($(#[doc = $doc])+ pub $field: Option<String>,)+ }
+
+        /// One of them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum PassedField { $($(#[doc = $doc])+ $variant),+ }
+
+        impl PassedField {
+            /// Every one, in the order of rows.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// Its name in entries and rows.
+            #[must_use]
+            pub fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name),+ }
+            }
+
+            /// The job's variable, where programs read one.
+            #[must_use]
+            pub fn variable(self) -> Option<&'static str> {
+                match self { $(Self::$variant => $variable),+ }
+            }
+        }
+
+        impl Passed {
+            /// A text.
+            #[must_use]
+            pub fn get(&self, field: PassedField) -> Option<&str> {
+                match field { $(PassedField::$variant => self.$field.as_deref()),+ }
+            }
+
+            /// Sets a text.
+            pub fn set(&mut self, field: PassedField, text: Option<String>) {
+                match field { $(PassedField::$variant => self.$field = text),+ }
+            }
+        }
+    };
+}
+
+passed! {
+    /// An srt-slurm recipe.
+    srt_recipe = SrtRecipe, "srt-recipe", None;
+    /// The recipe of eval-only jobs.
+    eval_srt_recipe = EvalSrtRecipe, "eval-srt-recipe", None;
+}
+
+/// A side of a multi-node deployment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The side that reads prompts.
+    Prefill,
+    /// The side that writes answers.
+    Decode,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Prefill, Self::Decode];
+
+    /// Its name.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+        }
+    }
+
+    /// What the names of its variables start with.
+    #[must_use]
+    pub fn variables(self) -> &'static str {
+        match self {
+            Self::Prefill => "PREFILL_",
+            Self::Decode => "DECODE_",
+        }
+    }
+}
+
+/// A part of a side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SideField {
+    /// How many workers.
+    NumWorker,
+    /// A size of each.
+    Size(Size),
+    /// Their GPUs.
+    Hardware,
+}
+
+/// Whether rows of a shape have a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Has {
+    /// Each.
+    Must,
+    /// Some.
+    May,
+    /// None.
+    Not,
+}
+
+/// The four shapes of rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shape {
+    /// Whether it spans nodes.
+    pub multinode: bool,
+    /// Whether it replays traces.
+    pub agentic: bool,
+}
+
+impl std::fmt::Display for Shape {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let nodes = if self.multinode { "multi-node" } else { "single-node" };
+        let what = if self.agentic { "agentic" } else { "fixed-sequence" };
+        write!(f, "a {nodes} {what} row")
+    }
+}
+
+/// Which shapes have a field: single-node and multi-node fixed, single-node and multi-node agentic.
+type Shapes = [Has; 4];
+
+const ALL: Shapes = [Has::Must; 4];
+const SOME: Shapes = [Has::May; 4];
+const FIXED: Shapes = [Has::Must, Has::Must, Has::Not, Has::Not];
+const FIXED_MAY: Shapes = [Has::May, Has::May, Has::Not, Has::Not];
+const AGENTIC: Shapes = [Has::Not, Has::Not, Has::Must, Has::Must];
+const AGENTIC_MAY: Shapes = [Has::Not, Has::Not, Has::May, Has::May];
+const MULTI: Shapes = [Has::Not, Has::Must, Has::Not, Has::Must];
+const MULTI_MAY: Shapes = [Has::Not, Has::May, Has::Not, Has::May];
+/// Agentic rows on one node say nothing of disaggregation.
+const DISAGG: Shapes = [Has::May, Has::May, Has::Not, Has::May];
+
+/// What the table says of a field.
+#[derive(Debug)]
+pub struct About {
+    /// Its name in a row.
+    pub name: &'static str,
+    shapes: Shapes,
+    /// Whether policies may group and match rows by it.
+    pub group_by: bool,
+    /// Whether the recipe's fingerprint counts it.
+    pub in_fingerprint: bool,
+    /// The job's variable that holds it as it is.
+    pub variable: Option<&'static str>,
+    /// Its name in `meta_env.json`.
+    pub meta: Option<&'static str>,
+    /// Its name in published rows, and where it stands in them.
+    pub published: Option<(u8, &'static str)>,
+}
+
+macro_rules! fields {
+    ($($field:ident = $name:literal, $shapes:ident $(, $key:ident $(= $($value:literal)+)?)*;)+) => {
+        /// A field of a row by itself, or a part of one that policies can reach.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(missing_docs, reason = "each is the row's field of that name")]
+        pub enum Field {
+            $($field,)+
+            /// A size on one node.
+            Size(Size),
+            /// A part of a side.
+            Of(Side, SideField),
+            /// What is only passed on.
+            Passed(PassedField),
+        }
+
+        impl Field {
+            /// Every field that has a line of its own.
+            const LINES: &'static [Self] = &[$(Self::$field),+];
+
+            fn line(self) -> Option<&'static About> {
+                match self {
+                    $(Self::$field => {
+                        const ABOUT: About = {
+                            #[allow(unused_mut, reason = "not every field has more to say")]
+                            let mut about = About {
+                                name: $name, shapes: $shapes, group_by: false, in_fingerprint: true,
+                                variable: None, meta: None, published: None,
+                            };
+                            $(fields!(@ about $key $($($value)+)?);)*
+                            about
+                        };
+                        Some(&ABOUT)
+                    })+
+                    _ => None,
+                }
+            }
+        }
+    };
+    (@ $about:ident group) => { $about.group_by = true };
+    (@ $about:ident point) => { $about.in_fingerprint = false };
+    (@ $about:ident var $name:literal) => { $about.variable = Some($name) };
+    (@ $about:ident meta $name:literal) => { $about.meta = Some($name) };
+    (@ $about:ident publish $at:literal $name:literal) => { $about.published = Some(($at, $name)) };
+}
+
+// In the order of a row's JSON. `group`: policies may group by it; `point`: the fingerprint leaves it out; `var`: the
+// variable with its value; `meta`: its name in `meta_env.json`; `publish`: its place and name in published rows.
+fields! {
+    Image = "image", ALL, group, var = "IMAGE", publish = 1 "image";
+    Model = "model", ALL, group, var = "MODEL", meta = "model";
+    ModelPrefix = "model-prefix", ALL, group, var = "MODEL_PREFIX", meta = "infmax_model_prefix", publish = 2 "infmax_model_prefix";
+    Precision = "precision", ALL, group, var = "PRECISION", meta = "precision", publish = 4 "precision";
+    Framework = "framework", ALL, group, var = "FRAMEWORK", meta = "framework", publish = 3 "framework";
+    Runner = "runner", ALL, group, var = "RUNNER_TYPE", meta = "hw", publish = 0 "hw";
+    Isl = "isl", FIXED, group, var = "ISL", meta = "isl", publish = 8 "isl";
+    Osl = "osl", FIXED, group, var = "OSL", meta = "osl", publish = 9 "osl";
+    SpecDecoding = "spec-decoding", ALL, group, var = "SPEC_DECODING", meta = "spec_decoding", publish = 5 "spec_decoding";
+    Prefill = "prefill", MULTI;
+    Decode = "decode", MULTI;
+    Conc = "conc", ALL, point;
+    MaxModelLen = "max-model-len", FIXED_MAY, var = "MAX_MODEL_LEN";
+    KvOffloading = "kv-offloading", AGENTIC, group, publish = 11 "kv_offloading";
+    KvOffloadBackend = "kv-offload-backend", AGENTIC_MAY, publish = 12 "kv_offload_backend";
+    TotalCpuDramGb = "total-cpu-dram-gb", AGENTIC, publish = 13 "allocated_cpu_dram_gb";
+    Duration = "duration", AGENTIC, var = "DURATION";
+    ExpName = "exp-name", ALL, point, var = "EXP_NAME";
+    Disagg = "disagg", DISAGG, group, publish = 6 "disagg";
+    ScenarioType = "scenario-type", AGENTIC, group, publish = 10 "scenario_type";
+    Router = "router", SOME, var = "ROUTER_METADATA", publish = 14 "router";
+    KvP2pTransfer = "kv-p2p-transfer", MULTI_MAY, group, var = "KV_P2P_TRANSFER", publish = 15 "kv_p2p_transfer";
+    RunEval = "run-eval", SOME;
+    EvalOnly = "eval-only", SOME;
+    EvalConc = "eval-conc", MULTI_MAY;
+    EvalAllConcs = "eval-all-concs", MULTI_MAY;
+    EvalFramework = "eval-framework", SOME, var = "EVAL_FRAMEWORK";
+    EvalSuite = "eval-suite", SOME, var = "EVAL_SUITE", meta = "eval_suite";
+    RecipeFingerprint = "recipe-fingerprint", SOME, point, var = "RECIPE_FINGERPRINT", meta = "recipe_fingerprint",
+        publish = 7 "recipe_fingerprint";
+}
+
+impl Field {
+    /// Every field of a row's JSON, in its order.
+    pub fn of_rows() -> impl Iterator<Item = Self> {
+        let sizes = Size::ALL.iter().map(|size| Self::Size(*size));
+        let passed = PassedField::ALL.iter().map(|field| Self::Passed(*field));
+        let at = |field| Self::LINES.iter().position(|line| *line == field).unwrap_or(0);
+        let (before, rest) = Self::LINES.split_at(at(Self::SpecDecoding));
+        let (between, after) = rest.split_at(at(Self::RunEval) - before.len());
+        let own = |lines: &'static [Self]| lines.iter().copied();
+        own(before)
+            .chain(sizes)
+            .chain(own(between))
+            .chain(passed)
+            .chain(own(after))
+    }
+
+    /// Every field by which policies may group and match, with its name.
+    pub fn of_groups() -> impl Iterator<Item = Self> {
+        let sides = Side::ALL.into_iter().flat_map(|side| {
+            let sizes = Size::ALL.iter().map(|size| SideField::Size(*size));
+            let parts = std::iter::once(SideField::NumWorker).chain(sizes);
+            parts.chain([SideField::Hardware]).map(move |part| Self::Of(side, part))
+        });
+        let own = Self::of_rows().filter(|field| match field {
+            Self::Size(_) => true,
+            field => field.line().is_some_and(|about| about.group_by),
+        });
+        own.chain(sides)
+    }
+
+    /// Its name in a row; `prefill.` and `decode.` reach into a side.
+    #[must_use]
+    pub fn name(self) -> String {
+        match self {
+            Self::Size(size) => size.names().row.to_owned(),
+            Self::Passed(field) => field.name().to_owned(),
+            Self::Of(side, part) => {
+                let part = match part {
+                    SideField::NumWorker => "num-worker",
+                    SideField::Size(size) => size.names().row,
+                    SideField::Hardware => "hardware",
+                };
+                format!("{}.{part}", side.name())
+            }
+            own => own.line().map_or("", |about| about.name).to_owned(),
+        }
+    }
+
+    /// Whether rows of a shape have it.
+    #[must_use]
+    pub fn of_shape(self, shape: Shape) -> Has {
+        match self {
+            Self::Size(_) if shape.multinode => Has::Not,
+            // What one node's entries may leave out, readers of its rows may too: it is 1, or false.
+            Self::Size(Size::Ep | Size::DpAttn) => Has::May,
+            Self::Size(_) => Has::Must,
+            Self::Passed(_) => Has::May,
+            own => {
+                let at = usize::from(shape.multinode) + 2 * usize::from(shape.agentic);
+                own.line().map_or(Has::Not, |about| about.shapes[at])
+            }
+        }
+    }
+
+    /// Whether the fingerprint of a recipe counts it.
+    #[must_use]
+    pub fn in_fingerprint(self) -> bool {
+        self.line().is_none_or(|about| about.in_fingerprint)
+    }
+
+    /// The variable of a job that holds its value, where one does.
+    #[must_use]
+    pub fn variable(self) -> Option<&'static str> {
+        match self {
+            Self::Size(size) => Some(size.names().variable),
+            Self::Passed(field) => field.variable(),
+            own => own.line().and_then(|about| about.variable),
+        }
+    }
+
+    /// Every field that `meta_env.json` has under a name of its own; sizes stand there plain and by side.
+    pub fn of_meta() -> impl Iterator<Item = (Self, &'static str)> {
+        Self::LINES
+            .iter()
+            .filter_map(|field| Some((*field, field.line()?.meta?)))
+    }
+
+    /// Every field that published rows have, with its name there, in their order; sizes stand there by side.
+    pub fn of_published() -> impl Iterator<Item = (Self, &'static str)> {
+        let published = |field: Self| Some((field.line()?.published?, field));
+        let mut all: Vec<_> = Self::of_rows().filter_map(published).collect();
+        all.sort_by_key(|((at, _), _)| *at);
+        all.into_iter().map(|((_, name), field)| (field, name))
+    }
+}
