@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::config::problem::Problem;
-use crate::config::types::NodeKind;
 use crate::files;
 pub use crate::files::{copy_into, escaped as shown, move_into, open_own as open, suffixed, write_into};
 use crate::matrix::names::{ArtifactKind, is_illegal};

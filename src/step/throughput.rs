@@ -227,7 +227,9 @@ pub fn published(row: &Row) -> Map<String, Value> {
     fields
 }
 
-fn topology(nodes: &Nodes) -> IndexMap<String, Size> {
+/// The sizes of a row, under the names that they are published with.
+#[must_use]
+pub fn topology(nodes: &Nodes) -> IndexMap<String, Size> {
     match nodes {
         Nodes::Single(sizes) => sizes.texts().map(|(size, _)| published_size("", sizes, size)).collect(),
         Nodes::Multi(roles) => Side::ALL

@@ -1,97 +1,41 @@
-//! What an aggregate says of its job: everything that the row knows.
+//! What an aggregate says of its job: what every published row says, and the GPUs.
 
-use indexmap::IndexMap;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
+use crate::config::fields::Role;
 use crate::config::master::search_space::{Nodes, Roles};
-use crate::config::types::{KvOffloading, Parallelism, Role};
+use crate::config::types::KvOffloading;
 use crate::matrix::row::{Offload, Row};
+use crate::step::throughput::{published, topology};
 
 /// The fields that say which job an aggregate is of, and its GPUs.
-pub(super) fn fields(row: &Row, offload: &Offload, conc: u64) -> (IndexMap<&'static str, Value>, u64) {
-    let topology = &*row.topology;
-    let backend = offload.backend.as_ref().filter(|_| offload.mode != KvOffloading::None);
-    let mut fields = IndexMap::from([
-        ("hw", json!(topology.runner)),
-        ("conc", json!(conc)),
-        ("image", json!(topology.image)),
-        ("model", json!(topology.model)),
-        ("infmax_model_prefix", json!(topology.model_prefix)),
-        ("framework", json!(topology.framework)),
-        ("precision", json!(topology.precision)),
-        ("spec_decoding", json!(topology.spec_decoding.as_str())),
-        ("disagg", json!(topology.disagg)),
-        (
-            "recipe_fingerprint",
-            json!(row.recipe_fingerprint.as_deref().unwrap_or_default()),
-        ),
-        ("scenario_type", json!(row.scenario_type().as_str())),
-        ("is_multinode", json!(matches!(topology.nodes, Nodes::Multi(_)))),
-        ("kv_offloading", json!(offload.mode.as_str())),
-        ("kv_offload_backend", json!(backend)),
-        ("allocated_cpu_dram_gb", json!(offload.total_cpu_dram_gb)),
-    ]);
-    if let Some(router) = &topology.router {
-        fields.insert("router", json!(router));
+pub(super) fn fields(row: &Row, offload: &Offload, conc: u64) -> (Map<String, Value>, u64) {
+    let nodes = &row.topology.nodes;
+    let mut fields = published(row);
+    fields.insert("conc".to_owned(), conc.into());
+    fields.insert("model".to_owned(), row.topology.model.clone().into());
+    fields.insert("is_multinode".to_owned(), matches!(nodes, Nodes::Multi(_)).into());
+    if offload.mode == KvOffloading::None || offload.backend.is_none() {
+        fields.insert("kv_offload_backend".to_owned(), Value::Null);
     }
-    if let Some(transfer) = &topology.kv_p2p_transfer {
-        fields.insert("kv_p2p_transfer", json!(transfer));
+    if let Nodes::Multi(roles) = nodes {
+        fields.extend(of_both(roles));
     }
-    let gpus = match &topology.nodes {
-        Nodes::Single(parallelism) => single(&mut fields, parallelism),
-        Nodes::Multi(roles) => multi(&mut fields, roles),
-    };
-    (fields, gpus)
+    fields.extend(topology(nodes).into_iter().map(|(name, size)| (name, json!(size))));
+    (fields, row.topology.gpus())
 }
 
-fn single(fields: &mut IndexMap<&'static str, Value>, p: &Parallelism) -> u64 {
-    fields.extend([
-        ("tp", json!(p.tp)),
-        ("pp", json!(p.pp)),
-        ("dcp_size", json!(p.dcp_size)),
-        ("pcp_size", json!(p.pcp_size)),
-        ("ep", json!(p.ep.unwrap_or(1))),
-        ("dp_attention", json!(p.dp_attn.unwrap_or(false).to_string())),
-    ]);
-    p.gpus()
-}
-
-fn multi(fields: &mut IndexMap<&'static str, Value>, roles: &Roles) -> u64 {
-    let (prefill, decode) = (sized(&roles.prefill), sized(&roles.decode));
-    fields.extend([
-        ("tp", json!(prefill.tp + decode.tp)),
-        ("ep", json!(prefill.ep.max(decode.ep))),
-        ("dp_attention", json!((prefill.dp_attn || decode.dp_attn).to_string())),
-        ("prefill_num_workers", json!(prefill.num_worker)),
-        ("prefill_tp", json!(prefill.tp)),
-        ("prefill_pp", json!(prefill.pp)),
-        ("prefill_dcp_size", json!(prefill.dcp_size)),
-        ("prefill_pcp_size", json!(prefill.pcp_size)),
-        ("prefill_ep", json!(prefill.ep)),
-        ("prefill_dp_attention", json!(prefill.dp_attn.to_string())),
-        ("num_prefill_gpu", json!(prefill.gpus())),
-        ("decode_num_workers", json!(decode.num_worker)),
-        ("decode_tp", json!(decode.tp)),
-        ("decode_pp", json!(decode.pp)),
-        ("decode_dcp_size", json!(decode.dcp_size)),
-        ("decode_pcp_size", json!(decode.pcp_size)),
-        ("decode_ep", json!(decode.ep)),
-        ("decode_dp_attention", json!(decode.dp_attn.to_string())),
-        ("num_decode_gpu", json!(decode.gpus())),
-    ]);
-    for (name, role) in [("prefill_hw", &prefill), ("decode_hw", &decode)] {
-        if let Some(hardware) = &role.hardware {
-            fields.insert(name, json!(hardware));
-        }
-    }
-    prefill.gpus() + decode.gpus()
-}
-
-/// A side with its sizes; without workers it has none.
-fn sized(role: &Role) -> Role {
-    let mut role = role.clone();
-    if role.num_worker == 0 {
-        (role.tp, role.ep, role.pp, role.dcp_size, role.pcp_size) = (0, 0, 0, 0, 0);
-    }
-    role
+/// What an aggregate says of both sides together: the sum of their tensor parallelism, the larger expert parallelism,
+/// and whether either has data-parallel attention. A side without workers has no sizes.
+fn of_both(roles: &Roles) -> Map<String, Value> {
+    let has_workers = |role: &&Role| role.num_worker > 0;
+    let sides = || [&roles.prefill, &roles.decode].into_iter();
+    let tp: u64 = sides().filter(has_workers).map(|role| role.tp).sum();
+    let ep = sides().filter(has_workers).map(|role| role.ep).max().unwrap_or(0);
+    let dp_attention = sides().any(|role| role.dp_attn);
+    Map::from_iter([
+        ("tp".to_owned(), tp.into()),
+        ("ep".to_owned(), ep.into()),
+        ("dp_attention".to_owned(), dp_attention.to_string().into()),
+    ])
 }

@@ -24,7 +24,6 @@ mod statistics;
 
 use std::path::Path;
 
-use indexmap::IndexMap;
 use serde_json::{Value, json};
 
 use self::accounting::Accounting;
@@ -135,29 +134,25 @@ fn aggregate(
 ) -> Aggregate {
     let (mut fields, gpus) = identity::fields(row, offload, conc);
     let (server, warnings) = server_metrics(files, row, &accounting, requests);
-    fields.insert("num_requests_total", json!(accounting.records_total));
-    fields.insert("num_requests_successful", json!(accounting.records_profiled));
-    fields.insert("request_accounting", json!(accounting));
-    fields.insert(
+    let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
+    put("num_requests_total", json!(accounting.records_total));
+    put("num_requests_successful", json!(accounting.records_profiled));
+    put("request_accounting", json!(accounting));
+    put(
         "request_metrics",
         json!(requests.metrics(gpus, summary.theoretical_cache_hit_rate())),
     );
-    fields.insert("kv_cache_pool_tokens", json!(server.kv_cache.gpu_total_tokens));
-    fields.insert("server_metrics", json!(server));
+    put("kv_cache_pool_tokens", json!(server.kv_cache.gpu_total_tokens));
+    put("server_metrics", json!(server));
     if let Some(dataset) = summary.dataset() {
-        fields.insert("dataset", dataset);
+        put("dataset", dataset);
     }
     if !warnings.is_empty() {
-        fields.insert("warnings", json!(warnings));
+        put("warnings", json!(warnings));
     }
-    Aggregate(published(fields))
-}
-
-fn published(fields: IndexMap<&'static str, Value>) -> Value {
-    let fields = fields.into_iter().map(|(name, value)| (name.to_owned(), value));
-    let mut json = Value::Object(fields.collect());
+    let mut json = Value::Object(fields);
     rounding::round(&mut json);
-    json
+    Aggregate(json)
 }
 
 /// What is known of the server, and what is to be said of it.
