@@ -86,6 +86,16 @@ impl<'de> Deserialize<'de> for Envelope {
 }
 
 impl Envelope {
+    /// Takes the time that the settings give such a job.
+    pub fn set_timeout(&mut self, timeouts: &GpuTimeouts) {
+        self.timeout_minutes = timeouts.minutes(GpuJob {
+            label: &self.runs_on,
+            nodes: self.row.node_kind(),
+            scenario: self.row.scenario_type(),
+            eval: self.row.runs_eval(),
+        });
+    }
+
     /// Reads an envelope.
     ///
     /// # Errors

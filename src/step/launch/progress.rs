@@ -5,7 +5,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, SystemTime};
 
 use crate::process::Cancellation;
-use crate::step::stage::{self, AGENTIC_FOLDER, SERVER_LOGS};
+use crate::step::places::AGENTIC_FOLDER;
+use crate::step::stage::{self, SERVER_LOGS};
 
 /// The folders of the workspace that jobs record into, all that lies in them.
 const FOLDERS: [&str; 4] = [AGENTIC_FOLDER, "results", "LOGS", "benchmark_logs"];
