@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn it_is_written_in_spite_of_bad_variables_and_read_back() {
         let (mut written, problems) = of_variables(&[("TP", "eight"), ("ISL", "8192")]);
-        assert_eq!(problems.0.is_empty(), false);
+        assert!(!problems.0.is_empty());
         let folder = tempfile::tempdir().expect("a folder");
         let concs = List(Some(vec![meta::number(2), meta::number(4)]));
         for batch in [None, Some(concs)] {
