@@ -266,6 +266,7 @@ policies:
   a: { trim-conc: true, canary: true, fail-fast: true }
 modifiers:
   b: { evals-only: true, reusable: true }
+  c: { all-evals: true, agentx-fast: true, reusable: false }
 skip-marker: s
 reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
 ",

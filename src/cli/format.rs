@@ -83,6 +83,16 @@ impl Asked {
     }
 }
 
+impl Asked {
+    /// Whether findings take the place of the text on standard error: commands whose output is rows write nothing to
+    /// standard output where they refuse, so that a pipe never takes findings for rows.
+    #[must_use]
+    pub fn replaces_text(&self) -> bool {
+        let gives_rows = self.command == "plan" || self.command.starts_with("generate");
+        gives_rows && self.format == Some(Format::Json)
+    }
+}
+
 /// A finding as JSON.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -111,9 +121,16 @@ struct AllFound<'p> {
 pub fn findings(asked: &Asked, problems: &[Problem]) -> anyhow::Result<()> {
     match asked.format {
         None | Some(Format::Text) => Ok(()),
-        Some(Format::Json) => output::json(&AllFound {
-            findings: problems.iter().map(found).collect(),
-        }),
+        Some(Format::Json) => {
+            let all = AllFound {
+                findings: problems.iter().map(found).collect(),
+            };
+            if asked.replaces_text() {
+                eprintln!("{}", serde_json::to_string(&all)?);
+                return Ok(());
+            }
+            output::json(&all)
+        }
         Some(Format::Sarif) => sarif(&asked.command, problems),
     }
 }

@@ -260,7 +260,9 @@ struct Told(Problems);
 
 /// Problems for people; on Actions they are annotations too.
 fn report_problems(problems: &Problems, asked: &Asked) {
-    anstream::eprintln!("{}", draw::all_styled(problems));
+    if !asked.replaces_text() {
+        anstream::eprintln!("{}", draw::all_styled(problems));
+    }
     annotate::problems(&problems.0);
     print_findings(asked, &problems.0);
 }
