@@ -80,11 +80,12 @@ pub fn withhold_from_job(command: &mut Command) {
     }
 }
 
-/// Whether a variable is secret by its name.
+/// Whether a variable is secret by its name, or because it was [declared](declare).
 #[must_use]
 pub fn is_secret(name: &str) -> bool {
-    let name = name.to_ascii_uppercase();
-    SECRET.iter().any(|end| name.ends_with(end))
+    let declared = DECLARED.get().map_or(&[][..], Vec::as_slice);
+    let upper = name.to_ascii_uppercase();
+    SECRET.iter().any(|end| upper.ends_with(end)) || declared.iter().any(|own| own == name)
 }
 
 /// What no text may show: values as they are, in base64 (also within a longer text), and URL-encoded.
@@ -123,14 +124,12 @@ impl Mask {
         }
     }
 
-    /// The mask of this process' variables that are secret, by their names or because they were [declared](declare).
+    /// The mask of this process' variables that are secret.
     #[must_use]
     pub fn of_environment() -> Self {
-        let declared = DECLARED.get().map_or(&[][..], Vec::as_slice);
-        let secret = |name: &str| is_secret(name) || declared.iter().any(|own| own == name);
         let values: Vec<String> = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.to_string_lossy().into_owned())))
-            .filter(|(name, _)| secret(name))
+            .filter(|(name, _)| is_secret(name))
             .map(|(_, value)| value)
             .collect();
         Self::new(&values)

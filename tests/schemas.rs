@@ -111,7 +111,7 @@ fn every_file_names_its_schema_and_fits_it() {
 }
 
 /// Texts that use every field of their kind; `FIELDS` stands for all fields of a row.
-const WHOLE: [(Kind, &str); 8] = [
+const WHOLE: [(Kind, &str); 10] = [
     (
         Kind::Master,
         "a:
@@ -184,7 +184,11 @@ c:
   l: [a_0, b_0, c_0, d_0, e_0]
 hardware:
   l: { available-cpu-dram-mib: 1, gpus-per-node: 1 }
-clusters:
+",
+    ),
+    (
+        Kind::Clusters,
+        "clusters:
   a: { backend: script, path: runners/a.sh, idle-minutes: 1, uses: [slurm, docker, podman], job-names: ['{runner-name}'], container-names: [b] }
   b:
     fleets: [b]
@@ -202,6 +206,13 @@ clusters:
     time: '01:00:00'
     path: runners/c.sh
     extra: [--exclusive]
+    container: pyxis
+    mounts: [{ host: /h, container: /c }]
+    port: 8000
+    ready-timeout-seconds: 60
+    eval-task: t
+    env: { A: b }
+    served-model-name: '{model-prefix}'
   d:
     backend: container
     runtime: docker
@@ -210,7 +221,31 @@ clusters:
     shm-size: 1g
     network: host
     path: runners/d.sh
+    port: 8000
+    ready-timeout-seconds: 60
+    eval-task: t
   e: { backend: srt, recipes-dir: r, workspace: /w, schema: 1 }
+",
+    ),
+    (
+        Kind::Engines,
+        "engines:
+  e:
+    server: [serve, '{model}', { when: { ep: { above: 1 }, dp-attn: true, spec-decoding: [mtp, none] }, args: ['{ep}'] }]
+    health: /ready
+    context: ['{context}']
+    throughput: [measure]
+    replay: [replay]
+    served-model-name: '{model-prefix}'
+    env: { A: '{tp}', B: 1 }
+    files: { o.yaml: ['a: {tp}'] }
+    overrides:
+    - for: { precision: fp4, eval-only: true, conc: { above: 3 }, kv-offload-backend: native }
+      add: [x]
+      server: [serve]
+      env: { A: b }
+      files: { o.yaml: [b] }
+      served-model-name: s
 ",
     ),
     (
@@ -320,6 +355,7 @@ max-parallel:
   labels: { l: 1 }
 launch-secrets: [S]
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
+env: { A: b }
 ingest: { repository: a/b, event-type: e, secret: S }
 extra-steps:
   before-launch:

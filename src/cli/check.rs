@@ -9,19 +9,26 @@ use serde::Serialize;
 use super::format::{self, Format, FormatArgs};
 use super::inputs::CONFIGS;
 use super::{annotate, output};
+use crate::config::clusters::Clusters;
+use crate::config::engines::Engines;
+use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
+use crate::config::master::Master;
 use crate::config::policy::{self, EvalPolicies};
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::workflows::Workflows;
-use crate::config::{clusters, master, runners::Runners};
+use crate::config::{master, runners::Runners};
+use crate::findings::config::NO_SUCH_RUNNER;
 use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
+use crate::matrix::row::Row;
 use crate::plural;
 use crate::repo::CHANGELOG;
 use crate::step::eval::task;
+use crate::step::launch::runnable;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
@@ -114,7 +121,7 @@ impl Check {
                     let place = path.display().to_string();
                     let problem =
                         findings::UNKNOWN_KIND.file(&place, format!("`{place}` has no name that says what it is"));
-                    let names = "*-master.yaml, runners.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
+                    let names = "*-master.yaml, runners.yaml, clusters.yaml, engines.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
                                  thresholds.yaml, ci-priority.yaml, workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));
                 }
@@ -160,7 +167,51 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     for settings in of(Kind::Workflows) {
         Workflows::load_for(settings, &runners)?;
     }
-    Expansion::default().rows(master.values(), &runners).map(|_| ())
+    let rows = Expansion::default().rows(master.values(), &runners)?;
+    let mut problems = unknown_runners(&master, &runners);
+    let Some(source) = of(Kind::Clusters).next() else {
+        return problems.into_result();
+    };
+    let engines = match of(Kind::Engines).next() {
+        Some(source) => Engines::load(source)?,
+        None => Engines::built_in()?,
+    };
+    let fleet = Fleet {
+        clusters: Clusters::load(source, Some(&runners))?,
+        runners,
+        engines,
+        files: FleetFiles {
+            clusters: PathBuf::from(&source.name),
+            ..FleetFiles::default()
+        },
+    };
+    // Scripts stand beside the folder of configs.
+    let configs = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let root = configs.parent().unwrap_or(configs);
+    let known: Vec<Row> = rows
+        .into_iter()
+        .filter(|row| is_runner(&fleet.runners, &row.topology.runner))
+        .collect();
+    let runnable = runnable::check(&known, &fleet, &|path| root.join(path).is_file());
+    problems.extend(runnable.err().unwrap_or_default());
+    problems.into_result()
+}
+
+/// Whether a config may name this as its runner: a label, or a runner of one.
+fn is_runner(runners: &Runners, name: &str) -> bool {
+    runners.labels.contains_key(name) || runners.labels.values().flatten().any(|runner| runner == name)
+}
+
+/// Configs whose runner is neither a label nor a runner of one.
+fn unknown_runners(master: &Master, runners: &Runners) -> Problems {
+    let unknown = master.values().filter(|config| !is_runner(runners, &config.runner));
+    let said = unknown.map(|config| {
+        let message = format!("`{}` of `{}` is no label and no runner", config.runner, config.key);
+        let known = runners.labels.keys().chain(runners.labels.values().flatten());
+        let hint = nearest(&config.runner, known.map(String::as_str));
+        NO_SUCH_RUNNER.here(&config.place, message).hint(hint)
+    });
+    Problems(said.collect())
 }
 
 /// Whether the thresholds can work; of files that cannot be read nothing is said a second time.
@@ -181,7 +232,7 @@ fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
         for config in master::load(&master).iter().flat_map(indexmap::IndexMap::values) {
             known.prefixes.push(config.model_prefix.clone());
         }
-        known.tasks = known_tasks(source, of(Kind::EvalPolicy), of(Kind::Runners));
+        known.tasks = known_tasks(source, of(Kind::EvalPolicy), of(Kind::Clusters));
         let found = floors::review(&thresholds, &known);
         review.errors.extend(found.errors);
         review.warnings.extend(found.warnings);
@@ -194,7 +245,7 @@ fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
 fn known_tasks<'s>(
     thresholds: &Arc<Source>,
     policies: impl Iterator<Item = &'s Arc<Source>>,
-    runners: impl Iterator<Item = &'s Arc<Source>>,
+    clusters: impl Iterator<Item = &'s Arc<Source>>,
 ) -> Vec<String> {
     let beside = Path::new(&thresholds.name).parent().unwrap_or(Path::new(""));
     let mut known = Known {
@@ -218,11 +269,9 @@ fn known_tasks<'s>(
                 .map(str::to_owned),
         );
     }
-    for runners in runners.filter_map(|source| Runners::load(source).ok()) {
-        let own = runners.clusters.values().filter_map(|cluster| match &cluster.backend {
-            clusters::Backend::Local(settings) => settings.eval_task.clone(),
-            _ => None,
-        });
+    for clusters in clusters.filter_map(|source| Clusters::load(source, None).ok()) {
+        let own = clusters.clusters.values();
+        let own = own.filter_map(|cluster| cluster.backend.eval_task().map(str::to_owned));
         known.tasks.extend(own);
     }
     known.tasks.retain(|task| !task.is_empty());

@@ -11,9 +11,10 @@ use crate::step::stage::shown;
 /// Remove what an earlier job left in the workspace
 ///
 /// Runs before a job and after its uploads. It removes what an upload would gather: eval results, throughput
-/// results, server logs and GPU metrics at the workspace's top, its folders of raw agentic and set-aside results, and
-/// what jobs left in LOGS/agentic/ and results/. There files that git tracks stay, and of a results/ without a replay
-/// (aiperf_artifacts/) all but logs, settings and GPU metrics. Links are removed, never followed.
+/// results, server logs and GPU metrics at the workspace's top, its folders of raw agentic and set-aside results,
+/// .sweepctl, where a launch describes its job, and what jobs left in LOGS/agentic/ and results/. There files that git
+/// tracks stay, and of a results/ without a replay (aiperf_artifacts/) all but logs, settings and GPU metrics. Links are
+/// removed, never followed.
 #[derive(Debug, Args)]
 pub struct Clean {
     /// The workspace
@@ -30,7 +31,7 @@ impl Clean {
     /// # Errors
     /// Everything that could not be removed.
     pub fn run(&self) -> anyhow::Result<()> {
-        let cleaned = clean::clean(&self.workspace);
+        let cleaned = clean::clean_job(&self.workspace);
         for path in &cleaned.removed {
             eprintln!("removed {}", shown(path));
         }

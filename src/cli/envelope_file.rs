@@ -1,7 +1,7 @@
 //! The envelope that a step is given, as a file.
 
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::config::problem::{Problem, Problems, Span};
 use crate::config::source::{MAX_BYTES, Source};
@@ -37,4 +37,12 @@ pub fn read(path: &Path) -> Result<Envelope, Problems> {
             .hint("give it one element of a matrix, as `sweepctl shard` prints them")
             .into()
     })
+}
+
+/// The envelope of the job that this process is part of: the file that SWEEPCTL_ENVELOPE names, if it is there. In a
+/// container the path may be the host's.
+#[must_use]
+pub fn of_job() -> Option<PathBuf> {
+    let file = std::env::var_os("SWEEPCTL_ENVELOPE").filter(|file| !file.is_empty());
+    file.map(PathBuf::from).filter(|file| file.is_file())
 }

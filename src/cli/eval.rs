@@ -121,10 +121,11 @@ pub struct Run {
     #[arg(long, value_name = "URL")]
     endpoint: String,
     /// Requests at a time; several numbers with spaces between run one after another [default: EVAL_CONC,
-    /// EVAL_CONCURRENT_REQUESTS, the highest of BENCH_MAX_CONCURRENCY, 64]
+    /// EVAL_CONCURRENT_REQUESTS, on one node CONC, the highest of BENCH_MAX_CONCURRENCY, 64]
     #[arg(long, value_name = "N...", value_parser = parse_points)]
     concurrency: Option<Points>,
-    /// A task's file, or its name under configs/evals [default: the row's suite, else gsm8k]
+    /// A task's file or its folder, or its name under configs/evals [default: EVAL_TASKS_DIR, EVAL_TASKS, the row's
+    /// suite, gsm8k]
     #[arg(long, value_name = "FILE|NAME")]
     task: Option<String>,
     /// The folder that results go to
@@ -133,7 +134,7 @@ pub struct Run {
     /// The number of samples; `full` or 0 is the whole split [default: EVAL_LIMIT]
     #[arg(long, value_name = "N")]
     limit: Option<String>,
-    /// The job's envelope, a JSON file [default: the environment alone]
+    /// The job's envelope, a JSON file [default: that of SWEEPCTL_ENVELOPE, if it is there]
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
     /// What evaluates [default: the row's framework, else lm-eval]
@@ -151,6 +152,12 @@ pub struct Run {
     /// Wait until the model answers on the chat route too, as vendors' suites need
     #[arg(long)]
     wait_for_chat: bool,
+    /// The temperature that answers are drawn with [default: 0]
+    #[arg(long, value_name = "T", hide = true)]
+    temperature: Option<f64>,
+    /// The share of likely tokens that answers are drawn from [default: 1]
+    #[arg(long, value_name = "P", hide = true)]
+    top_p: Option<f64>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -169,7 +176,8 @@ impl Run {
         let cancel = Cancellation::install()?;
         inputs::declare_launch_secrets()?;
         // Without its envelope the job is still described by its environment, and the eval fails all the same.
-        let (envelope, unread) = match self.envelope.as_deref().map(envelope_file::read).transpose() {
+        let file = self.envelope.clone().or_else(envelope_file::of_job);
+        let (envelope, unread) = match file.as_deref().map(envelope_file::read).transpose() {
             Ok(envelope) => (envelope, None),
             Err(problems) => (None, Some(problems)),
         };
@@ -200,7 +208,7 @@ impl Run {
     }
 
     fn request(&self, job: &Job) -> Request {
-        let roots = ["GITHUB_WORKSPACE", "INFMAX_WORKSPACE"];
+        let roots = ["SWEEPCTL_CHECKOUT", "GITHUB_WORKSPACE", "INFMAX_WORKSPACE"];
         let roots = roots.iter().filter_map(|name| job.text(name)).map(PathBuf::from);
         Request {
             endpoint: self.endpoint.clone(),
@@ -210,6 +218,8 @@ impl Run {
             stage_to: self.stage_to.clone(),
             limit: self.limit.clone(),
             framework: self.framework.clone(),
+            temperature: self.temperature,
+            top_p: self.top_p,
             system_python: self.system_python,
             keep: self.keep,
             point_timeout: self.point_timeout.map(Duration::from_secs),

@@ -7,10 +7,10 @@ use clap::Args;
 use globset::GlobBuilder;
 use serde::Serialize;
 
-use super::inputs::{CONFIGS, both};
+use super::inputs::both;
 use super::{Told, envelope_file, output};
+use crate::config::clusters::Clusters;
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::config::thresholds::Thresholds;
 use crate::matrix::envelope::Envelope;
@@ -53,6 +53,9 @@ pub struct Validate {
     /// The envelope of the job
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
+    /// The clusters file, which may name the task of its runners' evals
+    #[arg(long, value_name = "FILE", default_value = "configs/clusters.yaml")]
+    cluster_config: PathBuf,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -148,14 +151,14 @@ impl Validate {
         found.cloned().unwrap_or(here)
     }
 
-    /// The tasks of a job: its suite's, else those of its cluster, whose runners file is in this folder.
+    /// The tasks of a job: its suite's, else those of its cluster, by the clusters file.
     fn asked(&self, envelope: &Envelope) -> Asked {
-        let runners = Source::read(&Path::new(CONFIGS).join("runners.yaml")).ok();
-        // A runners file that cannot be read names no task; `check` says what is wrong with it.
-        let runners = runners.and_then(|source| Runners::load(&Arc::new(source)).ok());
+        let clusters = Source::read(&self.cluster_config).ok();
+        // A clusters file that cannot be read names no task; `check` says what is wrong with it.
+        let clusters = clusters.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
         let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
         let runner = runner.unwrap_or_else(|| envelope.runs_on.clone());
-        let cluster = runners.and_then(|runners| launch::cluster_task(&runners, &runner));
+        let cluster = clusters.and_then(|clusters| launch::cluster_task(&clusters, &runner));
         Asked::of(envelope, cluster.as_deref(), &[PathBuf::from(".")])
     }
 

@@ -1,15 +1,19 @@
 //! `sweepctl generate`: rows from configs, without a changelog.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use clap::{Args, Subcommand, ValueEnum, error::ErrorKind};
 use globset::GlobBuilder;
 
 use super::inputs::{Configs, InputArgs};
 use super::rows::{self, EmitArgs};
-use super::{output, usage};
+use super::{output, runnable, usage};
 use crate::config::asked::Asked;
 use crate::config::master::{Config, Master};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::runners::Runners;
+use crate::config::source::Source;
 use crate::config::types::{NodeKind, ScenarioType, SeqLen};
 use crate::matrix::bucket;
 use crate::matrix::evals::{self, EvalMode};
@@ -172,6 +176,8 @@ impl Common {
         };
         let buckets = bucket::of_rows(rows, &asked)?;
         if self.emit.emits() {
+            let runners = Source::read(Path::new(&self.inputs.runner_config)).map_err(Problems::from)?;
+            runnable::check(rows, &Runners::load(&Arc::new(runners))?, &runnable::work_tree)?;
             return self.emit.write(&buckets, None, &asked, self.json);
         }
         output::text(&rows::buckets(&buckets))
@@ -294,7 +300,9 @@ pub(super) fn matching<'m>(master: &'m Master, keys: &[String]) -> Result<Vec<&'
             let known = master.keys().map(String::as_str);
             let literal = key.replace(['*', '?'], "");
             problems.push(
-                Problem::file("", format!("no config matches the {what} `{key}`")).hint(nearest(&literal, known)),
+                crate::findings::plan::UNKNOWN_CONFIG
+                    .file("", format!("no config matches the {what} `{key}`"))
+                    .hint(nearest(&literal, known)),
             );
         }
         for config in found {

@@ -7,9 +7,11 @@ use serde::Serialize;
 
 use super::output;
 use super::render::rendered;
+use super::shell_library;
 use crate::config::clusters::Runtime;
 use crate::config::problem::{Problem, Problems};
 use crate::config::workflows::Workflows;
+use crate::step::job_folder::LIBRARY;
 use crate::workflow::init::example::{Engine, Example};
 use crate::workflow::init::{self, Outcome};
 use crate::workflow::render::{self, Drift, Rendered};
@@ -37,7 +39,7 @@ pub struct Init {
     /// The repository's root
     #[arg(value_name = "DIR", default_value = ".")]
     dir: PathBuf,
-    /// Replace the repository's own workflows of the names that are rendered
+    /// Replace the repository's own workflows of the names that are rendered, and its shell library
     #[arg(long)]
     replace: bool,
     /// The GPUs that the first sweep runs on, such as h100 or mi355x [default: none, a mock server]
@@ -94,7 +96,17 @@ impl Init {
         self.stands_in_the_way(&workflows, &replaced, &settings)?;
         let mut all = init::write(&self.dir, &init::inputs(&self.dir, example.as_ref()), &[])?;
         let workflows: Vec<(String, String)> = workflows.into_iter().map(|file| (file.path, file.text)).collect();
+        let library = Rendered {
+            path: LIBRARY.to_owned(),
+            text: shell_library::TEXT.to_owned(),
+        };
+        // A library of the repository's own stays without a word: scripts may need it.
+        let library_too = self
+            .replace
+            .then(|| init::replaced(&self.dir, std::slice::from_ref(&library)));
         all.extend(init::write(&self.dir, &workflows, &replaced)?);
+        let library_too = library_too.unwrap_or_default();
+        all.extend(init::write(&self.dir, &[(library.path, library.text)], &library_too)?);
         let lines: Vec<Line> = all.into_iter().map(|(file, outcome)| Line { file, outcome }).collect();
         if output::wants_json(self.json) {
             return output::json(&lines);

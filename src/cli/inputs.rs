@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use indexmap::IndexMap;
 
+use crate::config::clusters::Template;
+use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::labels::{self, Labels};
 use crate::config::master::{self, Master};
 use crate::config::policy::{self, EvalPolicies, EvalPolicy};
@@ -23,6 +26,10 @@ const MASTER_END: &str = "-master.yaml";
 const POLICY: &str = "configs/eval-policy.yaml";
 /// The repository's own labels file.
 const LABELS: &str = "configs/labels.yaml";
+/// The repository's own clusters file.
+pub const CLUSTERS: &str = "configs/clusters.yaml";
+/// The repository's own engines file.
+pub const ENGINES: &str = "configs/engines.yaml";
 /// The repository's own workflow settings.
 const WORKFLOWS: &str = "configs/workflows.yaml";
 
@@ -98,9 +105,67 @@ pub fn declare_launch_secrets() -> Result<(), Problems> {
     let path = Path::new(WORKFLOWS);
     if path.exists() {
         let settings = Workflows::load(&Arc::new(Source::read(path)?))?;
-        secrets::declare(settings.launch_secrets);
+        secrets::declare(settings.launch_secrets.into_keys().collect());
     }
     Ok(())
+}
+
+/// The variables that the repository's own workflow settings give every job.
+///
+/// # Errors
+/// Settings that cannot be read.
+pub fn jobs_env() -> Result<IndexMap<String, Template>, Problems> {
+    let path = Path::new(WORKFLOWS);
+    if !path.exists() {
+        return Ok(IndexMap::new());
+    }
+    Ok(Workflows::load(&Arc::new(Source::read(path)?))?.env)
+}
+
+/// The fleet: its runners, and what starts jobs on them.
+#[derive(Debug, Clone, Args)]
+pub struct FleetArgs {
+    /// The runners file
+    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
+    pub runner_config: PathBuf,
+    /// The clusters file
+    #[arg(long, value_name = "FILE", default_value = "configs/clusters.yaml")]
+    pub cluster_config: PathBuf,
+    /// The engines file [default: configs/engines.yaml, else the built-in one]
+    #[arg(long, value_name = "FILE")]
+    pub engine_config: Option<PathBuf>,
+}
+
+impl FleetArgs {
+    /// Where the files are.
+    #[must_use]
+    pub fn files(&self) -> FleetFiles {
+        let own = || Path::new(ENGINES).exists().then(|| PathBuf::from(ENGINES));
+        FleetFiles {
+            runners: self.runner_config.clone(),
+            clusters: self.cluster_config.clone(),
+            engines: self.engine_config.clone().or_else(own),
+        }
+    }
+
+    /// Reads the files, if there are any: what is asked of a job alone has no fleet in its folder.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load_if_there(&self) -> Result<Fleet, Problems> {
+        if !self.runner_config.exists() && !self.cluster_config.exists() {
+            return Ok(Fleet::default());
+        }
+        self.load()
+    }
+
+    /// Reads the files.
+    ///
+    /// # Errors
+    /// Every problem of every file.
+    pub fn load(&self) -> Result<Fleet, Problems> {
+        Fleet::read(&self.files())
+    }
 }
 
 /// Where the inputs of the matrix stand.

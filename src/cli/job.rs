@@ -5,11 +5,12 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use indexmap::IndexMap;
 
+use super::inputs::{self, FleetArgs};
 use super::{envelope_file, output};
 use crate::config::problem::printable;
 use crate::matrix::envelope::Envelope;
 use crate::runner::{self, RunnerFile};
-use crate::step::environment::{Environment, Place, eval_max_model_len};
+use crate::step::environment::{self, Environment, Place, eval_max_model_len};
 
 /// `sweepctl job`
 #[derive(Debug, Subcommand)]
@@ -33,7 +34,8 @@ impl Job {
 const HELP: &str = "\
 Every name stands for every job; it is empty where the row has no such value. Only multi-node jobs have CONC_LIST, \
 PREFILL_* and DECODE_*. MODEL_PATH is set where it is known: from this command's own MODEL_PATH, or when the model is \
-a path. EVAL_MAX_MODEL_LEN is set for eval-only jobs with fixed sequences on one node.
+a path. EVAL_MAX_MODEL_LEN is set for eval-only jobs with fixed sequences on one node. `env` of the workflow settings, the \
+runner's cluster and the row's engine comes last.
 
 Workers' additional-settings become variables too. Refused, all at once: names that stand here already, names that \
 decide what code runs (PATH, LD_*, BASH_ENV, PYTHONPATH and the like), names of the runner (GITHUB_*, RUNNER_*, \
@@ -61,6 +63,8 @@ pub struct Env {
     /// Write them to the file that GITHUB_ENV names, and print nothing
     #[arg(long, conflicts_with = "json")]
     github_env: bool,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -73,7 +77,16 @@ impl Env {
     /// A file that is no envelope, settings that may not become variables, and a file that cannot be written.
     pub fn run(&self) -> anyhow::Result<()> {
         let envelope = envelope_file::read(&self.envelope)?;
-        let environment = Environment::new(&envelope, &place(&envelope, self.runner_name.as_deref())?)?;
+        let place = place(&envelope, self.runner_name.as_deref())?;
+        let mut environment = Environment::new(&envelope, &place)?;
+        let fleet = self.fleet.load_if_there()?;
+        environment::add(
+            &mut environment,
+            &inputs::jobs_env()?,
+            &fleet,
+            &envelope,
+            &place.runner_name,
+        )?;
         if self.github_env {
             return Ok(runner::append(RunnerFile::Env, &environment.for_later_steps())?);
         }

@@ -2,22 +2,19 @@
 
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::inputs::{self, PolicyArgs};
+use super::inputs::{self, FleetArgs, PolicyArgs};
 use super::{annotate, envelope_file, job, output};
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
-use crate::config::source::Source;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::runner::{self, RunnerFile};
-use crate::step::environment::Environment;
+use crate::step::environment::{self, Environment};
 use crate::step::launch::backend::Backend;
 use crate::step::launch::backend::{Intent, Prepared};
 use crate::step::launch::failure::EXIT_CODES;
@@ -26,7 +23,7 @@ use crate::step::places::LAUNCHED;
 
 /// Launch a job on its runner, and check what it leaves
 ///
-/// The runner's cluster in configs/runners.yaml names the backend. What earlier jobs of this runner left is cleared
+/// The runner's cluster in configs/clusters.yaml names the backend. What earlier jobs of this runner left is cleared
 /// first, then the node is checked, then the job runs; its output is shown line by line and kept in the workspace, and
 /// everything that it started is ended with it. RESULT_FILENAME is written to the job's environment before anything
 /// starts.
@@ -58,9 +55,17 @@ pub struct Launch {
     /// Seconds that the checks of the node may take
     #[arg(long, value_name = "N", default_value_t = preflight::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     preflight_seconds: u64,
-    /// The runners file
-    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
-    runner_config: PathBuf,
+    #[command(flatten)]
+    fleet: FleetArgs,
+    /// Serve the job on this node, whose scheduler was given it: what a batch job calls
+    #[arg(long, hide = true, requires = "state")]
+    on_node: bool,
+    /// The state folder, instead of the runner's
+    #[arg(long, hide = true, value_name = "DIR")]
+    state: Option<PathBuf>,
+    /// The eval's task, instead of the cluster's
+    #[arg(long, hide = true, value_name = "TASK")]
+    eval_task: Option<String>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -77,7 +82,7 @@ fn help() -> String {
         "\
 Exit codes:
   0   done: the job left what it should
-  1   refused: the envelope, the runners file or the policy
+  1   refused: the envelope, the fleet's files or the policy
   2   wrong usage
 {}
   130 ended by SIGINT; 143 by SIGTERM, 129 by SIGHUP, 131 by SIGQUIT
@@ -120,22 +125,35 @@ impl Launch {
             return self.release(envelope.as_ref());
         };
         inputs::declare_launch_secrets()?;
-        let runners = self.runners()?;
+        let fleet = self.fleet.load()?;
         let workspace = std::path::absolute(&self.workspace)?;
         let mut place = job::place(envelope, self.runner_name.as_deref())?;
         place.workspace = workspace.display().to_string();
         let policy = self.policy.load()?;
         place.eval_max_model_len = launch::eval_context(envelope, policy.eval_context, &mut warn)?;
-        let environment = Environment::new(envelope, &place)?;
-        let task = launch::given_task(envelope, &runners, &place.runner_name);
+        let mut environment = Environment::new(envelope, &place)?;
+        environment::add(
+            &mut environment,
+            &inputs::jobs_env()?,
+            &fleet,
+            envelope,
+            &place.runner_name,
+        )?;
+        let given = || launch::given_task(envelope, &fleet.clusters, &place.runner_name);
+        let task = self.eval_task.clone().or_else(given);
         let tasks = launch::task_names(envelope, task.as_deref());
-        let backend =
-            backends::of(&runners, &envelope.row.topology.runner, &place.runner_name, task).map_err(Problems::from)?;
-        let idle = runners
-            .cluster(&place.runner_name)
-            .and_then(|(_, cluster)| cluster.idle_minutes);
+        let (label, runner) = (&envelope.row.topology.runner, &place.runner_name);
+        let backend = match self.on_node {
+            true => backends::on_node(&fleet, envelope, runner, task),
+            false => backends::of(&fleet, Some(envelope), label, runner, task),
+        };
+        let backend = backend.map_err(Problems::from)?;
+        let idle = fleet.clusters.of(runner).and_then(|(_, cluster)| cluster.idle_minutes);
         let idle = idle.map(|minutes| Duration::from_secs(minutes * 60));
-        let state = leftovers::state_folder(&place.runner_name).map_err(Problems::from)?;
+        let state = match &self.state {
+            Some(state) => state.clone(),
+            None => leftovers::state_folder(runner).map_err(Problems::from)?,
+        };
         let prepared = Prepared {
             envelope,
             environment: &environment,
@@ -153,6 +171,9 @@ impl Launch {
         };
         leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
+        if self.on_node {
+            return Ok(launch::serve(&*backend, &prepared, &cancel, &mut show)?);
+        }
         announce(&environment)?;
         let notice = launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
         annotate::notice(notice.as_slice());
@@ -161,10 +182,6 @@ impl Launch {
             return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));
         }
         output::text(&format!("done: {} in {}\n", envelope.name, workspace.display()))
-    }
-
-    fn runners(&self) -> Result<Runners, Problems> {
-        Runners::load(&Arc::new(Source::read(&self.runner_config)?))
     }
 
     fn release(&self, envelope: Option<&Envelope>) -> anyhow::Result<()> {
@@ -177,8 +194,9 @@ impl Launch {
         })?;
         let state = leftovers::state_folder(&runner).map_err(Problems::from)?;
         let backend = self
-            .runners()
-            .and_then(|runners| backends::of(&runners, &runner, &runner, None).map_err(Problems::from));
+            .fleet
+            .load()
+            .and_then(|fleet| backends::of(&fleet, None, &runner, &runner, None).map_err(Problems::from));
         let released = match backend {
             Ok(backend) => launch::release(&*backend, &runner, &state)?,
             // The checkout may be what failed: processes are found without it.

@@ -29,18 +29,22 @@ pub mod init;
 pub mod inputs;
 pub mod job;
 pub mod launch;
+pub mod library;
 pub mod mock_server;
 pub mod output;
 pub mod plan;
 pub mod priority;
 pub mod render;
+pub mod replay_of_script;
 mod replay_result;
 pub mod result;
 pub mod reuse;
 pub mod rows;
 pub mod run;
+mod runnable;
 pub mod schema;
 pub mod shard;
+pub mod shell_library;
 pub mod simulate;
 pub mod stats;
 mod table;
@@ -122,6 +126,11 @@ enum Command {
     Workflow(workflow::Workflow),
     /// Write starter configs, changelog and workflows to a repository
     Init(init::Init),
+    /// Print or write the shell library that launch scripts call
+    ShellLibrary(shell_library::ShellLibrary),
+    /// What the functions of the shell library call
+    #[command(subcommand, hide = true)]
+    Library(Box<library::Library>),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
     /// Print a page of the documentation, or list the pages
@@ -195,6 +204,8 @@ pub fn main() -> ExitCode {
         Command::Render(render) => render.run(),
         Command::Workflow(workflow) => workflow.run(),
         Command::Init(init) => init.run(),
+        Command::ShellLibrary(library) => library.run(),
+        Command::Library(library) => library.run(),
         Command::Check(check) => check.run(),
         Command::Docs(docs) => docs.run(),
         Command::Findings(findings) => findings.run(),

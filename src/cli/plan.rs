@@ -8,6 +8,7 @@ use clap::{ArgGroup, Args, FromArgMatches, ValueEnum};
 use super::inputs::{Configs, InputArgs, both};
 use super::output;
 use super::rows::{self, EmitArgs};
+use super::runnable;
 use crate::config::asked::{Asked, Refs};
 use crate::config::changelog::{Changelog, Entry};
 use crate::config::problem::{Place, Problem, Problems};
@@ -161,6 +162,11 @@ impl RefArgs {
             base: &base,
         };
         let mut plan = plan::plan(&inputs, asked)?;
+        let read = |name: &str| match from_head {
+            true => repo.file(&sides.head, name),
+            false => runnable::work_tree(name),
+        };
+        runnable::check(&plan.rows(), &configs.runners, &read)?;
         plan.changelog_metadata.base_ref.clone_from(&sides.base_ref);
         plan.changelog_metadata.head_ref.clone_from(&sides.head_ref);
         Ok(plan)

@@ -3,7 +3,6 @@
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -11,11 +10,9 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use super::inputs;
+use super::inputs::{self, FleetArgs};
 use super::output;
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
-use crate::config::source::Source;
 use crate::plan_files;
 use crate::plural;
 use crate::process::Cancellation;
@@ -54,9 +51,8 @@ pub struct Run {
     /// The folder for everything; one of an interrupted run goes on
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
-    /// The runners file
-    #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
-    runner_config: PathBuf,
+    #[command(flatten)]
+    fleet: FleetArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -82,16 +78,15 @@ impl Run {
         let local = LocalRun {
             out: std::path::absolute(&self.out)?,
             program: std::env::current_exe()?,
-            runner_config: self.runner_config.clone(),
+            fleet: self.fleet.files(),
             jobs: self.jobs.into(),
         };
-        let source = Source::read(&self.runner_config).map_err(Problems::from)?;
-        let runners = Runners::load(&Arc::new(source))?;
+        let fleet = self.fleet.load()?;
         let envelopes = match &self.plan {
             Some(plan) => plan_files::envelopes(plan).map_err(Problems::from)?,
             None => latest(&local)?,
         };
-        let chosen = local_run::choose(envelopes, self.only.as_deref(), &runners)?;
+        let chosen = local_run::choose(envelopes, self.only.as_deref(), &fleet)?;
         let _lock = local.claim(&chosen).map_err(Problems::from)?;
         let progress = Progress::new();
         local.take_over(&chosen, &cancel, &|line| progress.line(line))?;

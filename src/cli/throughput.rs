@@ -72,6 +72,7 @@ impl Throughput {
             endpoint: self.endpoint.clone(),
             route: self.route,
             model: self.model.clone(),
+            served: None,
             isl: self.isl,
             osl: self.osl,
             range_ratio: self.random_range_ratio,

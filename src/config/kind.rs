@@ -5,6 +5,8 @@ use std::sync::Arc;
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 
 use super::changelog::{Changelog, ChangelogFile};
+use super::clusters::Clusters;
+use super::engines::Engines;
 use super::labels::Labels;
 use super::master::{self, MasterFile};
 use super::policy::EvalPolicies;
@@ -22,6 +24,10 @@ pub enum Kind {
     Master,
     /// `configs/runners.yaml`
     Runners,
+    /// `configs/clusters.yaml`
+    Clusters,
+    /// `configs/engines.yaml`
+    Engines,
     /// `perf-changelog.yaml`
     Changelog,
     /// `configs/eval-policy.yaml`
@@ -38,9 +44,11 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Master,
         Self::Runners,
+        Self::Clusters,
+        Self::Engines,
         Self::Changelog,
         Self::EvalPolicy,
         Self::Labels,
@@ -55,6 +63,8 @@ impl Kind {
         match self {
             Self::Master => "master",
             Self::Runners => "runners",
+            Self::Clusters => "clusters",
+            Self::Engines => "engines",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
             Self::Labels => "labels",
@@ -69,6 +79,8 @@ impl Kind {
     pub fn of(file_name: &str) -> Option<Self> {
         match file_name {
             "runners.yaml" => Some(Self::Runners),
+            "clusters.yaml" => Some(Self::Clusters),
+            "engines.yaml" => Some(Self::Engines),
             "perf-changelog.yaml" => Some(Self::Changelog),
             "eval-policy.yaml" => Some(Self::EvalPolicy),
             "labels.yaml" => Some(Self::Labels),
@@ -86,6 +98,8 @@ impl Kind {
         match self {
             Self::Master => schema_of::<MasterFile>("Master configs"),
             Self::Runners => schema_of::<Runners>("Runners"),
+            Self::Clusters => schema_of::<Clusters>("Clusters"),
+            Self::Engines => schema_of::<Engines>("Engines"),
             Self::Changelog => schema_of::<ChangelogFile>("Changelog"),
             Self::EvalPolicy => schema_of::<EvalPolicies>("Eval policies"),
             Self::Labels => schema_of::<Labels>("Labels"),
@@ -103,6 +117,8 @@ impl Kind {
         Ok(match self {
             Self::Master => master::load(std::slice::from_ref(source))?.len(),
             Self::Runners => Runners::load(source)?.labels.len(),
+            Self::Clusters => Clusters::load(source, None)?.clusters.len(),
+            Self::Engines => Engines::load(source)?.engines.len(),
             Self::Changelog => {
                 let changelog = Changelog::parse(source)?;
                 changelog.decode(&changelog.items())?.len()
@@ -130,6 +146,8 @@ impl Kind {
         match self {
             Self::Master => "config",
             Self::Runners | Self::Labels => "label",
+            Self::Clusters => "cluster",
+            Self::Engines => "engine",
             Self::Changelog => "entry",
             Self::EvalPolicy => "policy",
             Self::Thresholds => "threshold",

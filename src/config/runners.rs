@@ -1,15 +1,15 @@
-//! `configs/runners.yaml`: which runners a label stands for, what hardware they have, and what starts jobs there.
+//! `configs/runners.yaml`: which runners a label stands for, and what hardware they have.
 
 use std::sync::Arc;
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
 
-use super::clusters::{self, Cluster};
 use super::decode::Decoder;
 use super::problem::Problems;
 use super::source::Source;
 use super::tree::Node;
+use crate::findings::config;
 
 /// The runners file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
@@ -21,9 +21,6 @@ pub struct Runners {
     /// What the nodes behind a label have.
     #[schemars(default)]
     pub hardware: IndexMap<String, Hardware>,
-    /// What starts jobs on which runners.
-    #[schemars(default)]
-    pub clusters: IndexMap<String, Cluster>,
 }
 
 /// The facts of one label's nodes.
@@ -47,12 +44,6 @@ impl Runners {
         super::load(source, Self::decode)
     }
 
-    /// The cluster of a runner, with its name: the one that names the runner, else the one of its fleet.
-    #[must_use]
-    pub fn cluster(&self, runner: &str) -> Option<(&str, &Cluster)> {
-        clusters::of_runner(&self.clusters, runner)
-    }
-
     fn decode(d: &mut Decoder, node: &Node<'_>) -> Option<Self> {
         let mut fields = d.fields(node, "the runners file")?;
         let labels = fields.required(d, "labels", |d, node, name| {
@@ -73,14 +64,16 @@ impl Runners {
             }
             Some(hardware)
         });
-        let clusters = fields.optional(d, "clusters", |d, node, name| {
-            Some(clusters::clusters(d, node, name, labels.as_ref()))
-        });
+        // Other programs read this file too, and refuse what they do not know.
+        if let Some(clusters) = fields.get("clusters") {
+            let message = "unknown field `clusters` in the runners file";
+            let hint = "move `clusters` to configs/clusters.yaml";
+            d.refuse(&config::UNKNOWN_FIELD, clusters.span, message, hint);
+        }
         fields.finish(d);
         Some(Self {
             labels: labels?,
             hardware: hardware.unwrap_or_default(),
-            clusters: clusters.unwrap_or_default(),
         })
     }
 }

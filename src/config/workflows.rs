@@ -14,7 +14,9 @@ use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::clusters::Template;
 use super::decode::Decoder;
+use super::environment;
 use super::labels::named;
 use super::problem::{Problems, nearest};
 use super::runners::Runners;
@@ -54,9 +56,13 @@ pub struct Workflows {
     pub timeouts: Timeouts,
     /// Jobs of a runner label that run or queue at a time.
     pub max_parallel: MaxParallel,
-    /// Secrets that the launch step of a job on a GPU gets, each as a variable of the same name.
-    #[schemars(default)]
-    pub launch_secrets: Vec<String>,
+    /// Secrets that the launch step of a job on a GPU gets, by the name of the variable: a mapping from that to the
+    /// secret's name, or a list, where the two are the same.
+    #[schemars(default, with = "LaunchSecrets")]
+    pub launch_secrets: IndexMap<String, String>,
+    /// Variables of every job on a GPU.
+    #[schemars(default, with = "super::environment::Variables")]
+    pub env: IndexMap<String, Template>,
     /// How a job on a GPU checks out the repository.
     #[schemars(default)]
     pub checkout: Checkout,
@@ -259,7 +265,8 @@ impl Workflows {
         let permissions = f.required(d, "permissions", |d, n, name| named(d, n, name, permissions));
         let timeouts = f.required(d, "timeouts", |d, n, name| timeouts(d, n, name, labels));
         let max_parallel = f.required(d, "max-parallel", |d, n, name| max_parallel(d, n, name, labels));
-        let launch_secrets = f.optional(d, "launch-secrets", |d, n, name| d.list(n, name, 0, secret));
+        let launch_secrets = f.optional(d, "launch-secrets", launch_secrets);
+        let env = f.optional(d, "env", environment::decode);
         let checkout = f.optional(d, "checkout", checkout::checkout);
         let ingest = f.optional(d, "ingest", ingest);
         let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
@@ -280,6 +287,7 @@ impl Workflows {
             timeouts: timeouts?,
             max_parallel: max_parallel?,
             launch_secrets: launch_secrets.unwrap_or_default(),
+            env: env.unwrap_or_default(),
             checkout: checkout.unwrap_or_default(),
             ingest,
             extra_steps: extra_steps.unwrap_or_default(),
@@ -461,6 +469,38 @@ fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str, labels: Option<&[&
 }
 
 /// The name of a secret (GitHub: letters, digits and `_`, no digit first, no `GITHUB_`).
+/// How launch secrets are written.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "it only describes the file")]
+enum LaunchSecrets {
+    Names(Vec<String>),
+    ByVariable(environment::Variables),
+}
+
+/// The secrets of the launch step, by the variable that holds each.
+fn launch_secrets(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<IndexMap<String, String>> {
+    let mut secrets = IndexMap::new();
+    if !matches!(node.value, super::tree::Value::Map(_)) {
+        let names = d.list(node, name, 0, secret)?;
+        secrets.extend(names.into_iter().map(|name| (name.clone(), name)));
+        return Some(secrets);
+    }
+    for (key, value) in d.entries(node, name) {
+        let variable = key.text();
+        let shown: String = variable.chars().take(60).flat_map(char::escape_debug).collect();
+        if let Some(reason) = environment::refusal(variable) {
+            let message = format!("the variable `{shown}` of `{name}` cannot be used: {reason}");
+            d.refuse(&config::CONFLICT, key.span, message, "give the secret another variable");
+            continue;
+        }
+        if let Some(secret) = secret(d, value) {
+            secrets.insert(variable.to_owned(), secret);
+        }
+    }
+    Some(secrets)
+}
+
 fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
     let name = d.string(node, "a secret")?;
     let is_name =

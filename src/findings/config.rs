@@ -65,6 +65,18 @@ super::findings! {
         "A runner label without hardware"
         "The rows of a config need to know what its label runs on."
         "Add the label to configs/runners.yaml, or correct it.";
+    NO_SUCH_RUNNER = Error "config/no-such-runner"
+        "A runner that no label and no runner name is"
+        "Its jobs would wait for a runner that never comes."
+        "Correct it, or add the label to configs/runners.yaml.";
+    NO_CLUSTER = Error "config/no-cluster"
+        "A runner whose jobs nothing starts"
+        "Its jobs would fail after they have taken a runner."
+        "Add a cluster to configs/clusters.yaml.";
+    NO_COMMAND = Error "config/no-command"
+        "A row that neither a launch script nor an engine runs"
+        "Its job would fail after it has taken a runner."
+        "Write the launch script, or add what is missing to configs/engines.yaml.";
     SIZE = Error "config/size"
         "Sizes that do not fit the hardware or each other"
         "A row with such sizes could not be placed on a node."

@@ -67,6 +67,15 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// Every row.
+    #[must_use]
+    pub fn rows(&self) -> Vec<Row> {
+        let throughput = self.single_node.values().chain(self.multi_node.values()).flatten();
+        let single = self.evals.iter().chain(&self.agentic_evals);
+        let multi = self.multinode_evals.iter().chain(&self.multinode_agentic_evals);
+        throughput.chain(single).chain(multi).cloned().collect()
+    }
+
     /// Sorts rows into buckets.
     pub fn add_throughput(&mut self, rows: impl IntoIterator<Item = Row>) {
         for row in rows {

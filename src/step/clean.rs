@@ -5,6 +5,7 @@ mod tracked;
 
 use std::path::{Path, PathBuf};
 
+use super::job_folder;
 use super::places::Places;
 use super::stage::{ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set, shown};
 use crate::config::problem::{Problem, Problems};
@@ -19,6 +20,25 @@ pub struct Cleaned {
     pub removed: Vec<PathBuf>,
     /// What stands in the way.
     pub problems: Problems,
+}
+
+/// [`clean`], and the job's folder too: nothing of a launch is needed any more.
+#[must_use]
+pub fn clean_job(workspace: &Path) -> Cleaned {
+    let mut cleaned = clean(workspace);
+    let folder = workspace.join(job_folder::FOLDER);
+    match job_folder::remove(&folder) {
+        Ok(false) => {}
+        Ok(true) => cleaned.removed.push(folder),
+        Err(error) => {
+            let problem = Problem::file(&shown(&folder), format!("it cannot be removed: {error}"));
+            cleaned
+                .problems
+                .push(problem.hint("a container wrote it as another user: remove it there"));
+        }
+    }
+    cleaned.removed.sort();
+    cleaned
 }
 
 /// Removes from a workspace every file that an upload would gather there, and the folders of raw results. Links are

@@ -12,7 +12,7 @@ use self::example::Example;
 use super::render::{Rendered, WORKFLOWS};
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
-use crate::config::{labels, policy, thresholds, workflows};
+use crate::config::{engines, labels, policy, thresholds, workflows};
 
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -43,10 +43,17 @@ impl Outcome {
 #[must_use]
 pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
     let settings = workflows::BUILT_IN.replace("unmanaged: []", &unmanaged(root));
-    let (master, runners, changelog) = sweep(example);
+    let Sweep {
+        master,
+        runners,
+        clusters,
+        changelog,
+    } = sweep(example);
     let mut files = vec![
         ("configs/starter-master.yaml", master),
         ("configs/runners.yaml", runners),
+        ("configs/clusters.yaml", clusters),
+        ("configs/engines.yaml", engines::BUILT_IN.to_owned()),
         ("configs/labels.yaml", labels::BUILT_IN.to_owned()),
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
         ("configs/thresholds.yaml", thresholds::BUILT_IN.to_owned()),
@@ -79,23 +86,32 @@ pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
     files
 }
 
-/// What is measured, on which runners, and the changelog that asks for it.
-fn sweep(example: Option<&Example>) -> (String, String, String) {
+/// What is measured, on which runners, what starts jobs there, and the changelog that asks for it.
+struct Sweep {
+    master: String,
+    runners: String,
+    clusters: String,
+    changelog: String,
+}
+
+fn sweep(example: Option<&Example>) -> Sweep {
     let changelog = include_str!("starter/perf-changelog.yaml");
     match example {
-        None => (
-            include_str!("starter/starter-master.yaml").to_owned(),
-            include_str!("starter/runners.yaml").to_owned(),
-            changelog.to_owned(),
-        ),
-        Some(example) => (
-            example.master(),
-            example.runners(),
-            changelog.replace("smoke-local-mock", &example.key()).replace(
+        None => Sweep {
+            master: include_str!("starter/starter-master.yaml").to_owned(),
+            runners: include_str!("starter/runners.yaml").to_owned(),
+            clusters: include_str!("starter/clusters.yaml").to_owned(),
+            changelog: changelog.to_owned(),
+        },
+        Some(example) => Sweep {
+            master: example.master(),
+            runners: example.runners(),
+            clusters: example.clusters(),
+            changelog: changelog.replace("smoke-local-mock", &example.key()).replace(
                 "First sweep: a smoke test that needs no GPU.",
                 "First sweep: one model on one GPU.",
             ),
-        ),
+        },
     }
 }
 

@@ -1,6 +1,6 @@
 //! What templates are given: labels, buckets, settings and limits, each a typed value.
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use serde::Serialize;
 
 use crate::config::asked::{self, Field, output_name};
@@ -41,10 +41,12 @@ pub struct Model {
     pub decided: Vec<AskedFlag>,
     /// What a job may upload.
     pub artifact_kinds: Vec<Kind>,
-    /// The secrets of the launch step.
-    pub launch_secrets: Vec<String>,
+    /// The secrets of the launch step, each once.
+    pub launch_secrets: IndexSet<String>,
+    /// The variables of the launch step that hold them.
+    pub secret_variables: IndexMap<String, String>,
     /// The secrets that the workflows of a job on a GPU are given: those of the launch step, and the checkout's token.
-    pub job_secrets: Vec<String>,
+    pub job_secrets: IndexSet<String>,
     /// How a job on a GPU checks out the repository.
     pub checkout_settings: Checkout,
     /// Where a finished sweep is announced.
@@ -197,7 +199,8 @@ impl Model {
             decided,
             asked,
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
-            launch_secrets: settings.launch_secrets.clone(),
+            launch_secrets: settings.launch_secrets.values().cloned().collect(),
+            secret_variables: settings.launch_secrets.clone(),
             job_secrets: job_secrets(settings),
             checkout_settings: settings.checkout.clone(),
             ingest: settings.ingest.clone(),
@@ -215,11 +218,9 @@ impl Model {
     }
 }
 
-fn job_secrets(settings: &Workflows) -> Vec<String> {
-    let mut secrets = settings.launch_secrets.clone();
+fn job_secrets(settings: &Workflows) -> IndexSet<String> {
     let token = settings.checkout.token_secret.iter();
-    secrets.extend(token.filter(|name| !settings.launch_secrets.contains(name)).cloned());
-    secrets
+    settings.launch_secrets.values().chain(token).cloned().collect()
 }
 
 /// The permissions of several jobs together: of each scope the furthest access.

@@ -3,7 +3,7 @@
 mod context;
 mod road;
 mod run;
-mod server;
+pub mod server;
 mod stage;
 pub mod support;
 pub mod tools;

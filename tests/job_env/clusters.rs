@@ -1,10 +1,11 @@
-//! The clusters of the runners file.
+//! The clusters file.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 use sweepctl::config::clusters::command::{PLACEHOLDERS, variable};
-use sweepctl::config::clusters::{Backend, Gpus, Runtime, fleet, fleet_script};
+use sweepctl::config::clusters::{Backend, Clusters, Gpus, Runtime, fleet, fleet_script};
+use sweepctl::config::fleet::{Fleet, FleetFiles};
 use sweepctl::config::kind::Kind;
 use sweepctl::config::problem::Problems;
 use sweepctl::config::runners::Runners;
@@ -14,18 +15,45 @@ use sweepctl::step::environment::{Environment, Place};
 use super::{envelope, single_agentic, single_fixed};
 use crate::support::project;
 
-fn load(text: &str) -> Result<Runners, Problems> {
-    Runners::load(&Arc::new(Source::new("runners.yaml".to_owned(), text.to_owned())))
+const LABELS: &str = "labels:\n  a: [a_0, a_1]\n  ab: [a-b_0]\n  local: [local_0]\n";
+
+fn source(name: &str, text: &str) -> Arc<Source> {
+    Arc::new(Source::new(name.to_owned(), text.to_owned()))
 }
 
-/// A runners file with clusters.
+fn load(text: &str) -> Result<Clusters, Problems> {
+    let runners = Runners::load(&source("runners.yaml", LABELS)).expect("runners");
+    Clusters::load(&source("clusters.yaml", text), Some(&runners))
+}
+
+/// A clusters file.
 fn with(clusters: &str) -> String {
-    format!("labels:\n  a: [a_0, a_1]\n  ab: [a-b_0]\n  local: [local_0]\nclusters:\n{clusters}")
+    format!("clusters:\n{clusters}")
 }
 
-fn own() -> Runners {
-    let source = Source::read(&project().join("configs/runners.yaml")).expect("the project's runners");
-    Runners::load(&Arc::new(source)).expect("they are right")
+fn own() -> Fleet {
+    let file = |name: &str| project().join("configs").join(name);
+    Fleet::read(&FleetFiles {
+        runners: file("runners.yaml"),
+        clusters: file("clusters.yaml"),
+        engines: None,
+    })
+    .expect("the project's fleet")
+}
+
+#[test]
+fn clusters_in_the_runners_file_are_told_where_to_go() {
+    let text = format!("{LABELS}clusters:\n  a: {{ backend: script }}\n");
+    let problems = Runners::load(&source("runners.yaml", &text)).expect_err("another file");
+    assert_eq!(problems.0.len(), 1, "{problems}");
+    assert_eq!(problems.0[0].message, "unknown field `clusters` in the runners file");
+    assert!(
+        problems.0[0]
+            .hint
+            .as_deref()
+            .is_some_and(|hint| hint.contains("configs/clusters.yaml")),
+        "{problems}"
+    );
 }
 
 #[test]
@@ -36,7 +64,7 @@ fn a_runner_belongs_to_the_cluster_that_names_it_else_to_its_fleets() {
            rest: { fleets: [a-b, local], backend: script, path: runners/x.sh }",
     ))
     .expect("clusters");
-    let of = |runner: &str| runners.cluster(runner).map(|(name, _)| name);
+    let of = |runner: &str| runners.of(runner).map(|(name, _)| name);
     assert_eq!(of("a_0"), Some("a"));
     assert_eq!(of("a_1"), Some("one"));
     assert_eq!(of("a_99"), Some("a"), "a runner that joined its fleet later");
@@ -73,7 +101,12 @@ fn every_field_is_read() {
         "MODEL" => Some("org/a b; rm -rf {port}".to_owned()),
         _ => Some(String::new()),
     };
-    let arguments = local.server_command.fill(value).expect("arguments");
+    let arguments = local
+        .server_command
+        .as_ref()
+        .expect("a server")
+        .fill(value)
+        .expect("arguments");
     assert_eq!(
         arguments,
         ["serve", "--port=8000", "{\"a\": {\"b\": 1}}", "org/a b; rm -rf {port}"],
@@ -113,7 +146,6 @@ fn what_is_wrong_is_named_with_its_place() {
             "  a: { backend: script, path: runners/../../x }",
             "is not a value of `path`",
         ),
-        ("  a: { backend: local }", "the cluster `a` lacks `server-command`"),
         (
             "  a: { backend: local, server-command: serve --port 1 }",
             "`server-command` is a string",
@@ -210,7 +242,7 @@ fn what_is_wrong_is_named_with_its_place() {
         let problems = load(&with(clusters)).expect_err(clusters);
         assert!(problems.to_string().contains(said), "{clusters}\n{problems}");
         assert!(
-            problems.0.iter().all(|p| p.span.is_some_and(|s| s.line > 5)),
+            problems.0.iter().all(|p| p.span.is_some_and(|s| s.line > 1)),
             "{clusters}\n{problems}"
         );
         assert_eq!(problems.0.len(), 1, "{clusters}\n{problems}");
@@ -228,8 +260,8 @@ fn every_problem_of_a_cluster_is_said() {
 
 #[test]
 fn the_schema_takes_what_the_loader_takes() {
-    let schema = jsonschema::validator_for(&Kind::Runners.schema()).expect("a schema");
-    let valid = |yaml: &str| schema.is_valid(&tree(&format!("{{\"labels\": {{}}, \"clusters\": {{\"a\": {yaml}}}}}")));
+    let schema = jsonschema::validator_for(&Kind::Clusters.schema()).expect("a schema");
+    let valid = |yaml: &str| schema.is_valid(&tree(&format!("{{\"clusters\": {{\"a\": {yaml}}}}}")));
     assert!(valid(r#"{"backend": "script"}"#));
     assert!(valid(
         r#"{"backend": "slurm", "partition": "p", "extra": ["--exclusive"], "fleets": ["a"]}"#
@@ -250,11 +282,11 @@ fn tree(text: &str) -> Value {
 
 #[test]
 fn every_runner_of_the_project_has_a_cluster() {
-    let runners = own();
+    let Fleet { runners, clusters, .. } = own();
     for runner in runners.labels.values().flatten() {
-        assert!(runners.cluster(runner).is_some(), "{runner}");
+        assert!(clusters.of(runner).is_some(), "{runner}");
     }
-    let name = |runner: &str| runners.cluster(runner).map(|(_, cluster)| cluster.backend.name());
+    let name = |runner: &str| clusters.of(runner).map(|(_, cluster)| cluster.backend.name());
     assert_eq!(name("local_0"), Some("local"));
     assert_eq!(name("h200-alder_03"), Some("container"));
     assert_eq!(name("h200-alder_04"), Some("slurm"));
@@ -263,8 +295,8 @@ fn every_runner_of_the_project_has_a_cluster() {
 
 #[test]
 fn the_desks_server_is_the_mock_server() {
-    let runners = own();
-    let (_, cluster) = runners.cluster("local_0").expect("a cluster");
+    let fleet = own();
+    let (_, cluster) = fleet.clusters.of("local_0").expect("a cluster");
     let Backend::Local(local) = &cluster.backend else {
         panic!("{cluster:?}")
     };
@@ -272,6 +304,8 @@ fn the_desks_server_is_the_mock_server() {
     let environment = Environment::new(&envelope, &Place::default()).expect("an environment");
     let arguments = local
         .server_command
+        .as_ref()
+        .expect("a server")
         .fill(|name| {
             if name == "PORT" {
                 Some("0".to_owned())
@@ -313,8 +347,38 @@ fn every_placeholder_is_a_variable_of_a_job() {
             Environment::new(&envelope, &fill).expect("an environment")
         })
         .collect();
-    for placeholder in PLACEHOLDERS.iter().filter(|name| **name != "port") {
+    // What only a launch knows, what follows from a variable, and what such rows leave empty.
+    let others = [
+        "port",
+        "files",
+        "context",
+        "warmups",
+        "dram-gb-per-gpu",
+        "total-cpu-dram-bytes",
+        "random-range-ratio",
+        "result-dir",
+        "conc-list",
+        "eval-conc",
+        "eval-framework",
+        "eval-limit",
+        "eval-max-model-len",
+        "eval-suite",
+        "github-run-attempt",
+        "github-run-id",
+        "kv-offload-backend",
+        "kv-offload-backend-metadata",
+        "kv-p2p-transfer",
+        "recipe-fingerprint",
+        "router-metadata",
+    ];
+    for placeholder in PLACEHOLDERS.iter().filter(|name| !others.contains(*name)) {
         let has = |e: &Environment| e.get(&variable(placeholder)).is_some_and(|value| !value.is_empty());
         assert!(environments.iter().any(has), "{placeholder}");
+    }
+    // And every variable of a job on one node is a placeholder.
+    let known: Vec<String> = PLACEHOLDERS.iter().map(|name| variable(name)).collect();
+    let unknown = ["INFMAX_WORKSPACE", "PYTHONDONTWRITEBYTECODE"];
+    for name in environments.iter().flat_map(Environment::names) {
+        assert!(known.iter().any(|own| own == name) || unknown.contains(&name), "{name}");
     }
 }

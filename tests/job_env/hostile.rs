@@ -69,10 +69,8 @@ fn no_value_forges_another() {
     for value in values {
         let mut envelope = envelope(single_fixed());
         envelope["row"]["image"] = json!(value);
-        envelope["overrides"] = json!({"eval-limit": value});
         let found = parse(&written(folder.path(), &envelope));
         assert_eq!(found["IMAGE"], value);
-        assert_eq!(found["EVAL_LIMIT"], value);
         assert!(!found.contains_key("PATH"), "{value:?}");
         let names: Vec<&String> = found.keys().collect();
         let plain = parse(&first);

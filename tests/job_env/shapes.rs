@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use serde_json::{Value, json};
+use sweepctl::config::fleet::Fleet;
 use sweepctl::matrix::envelope::Envelope;
-use sweepctl::step::environment::{Environment, Place};
+use sweepctl::step::environment::{self, Environment, Place};
 
 use super::{Variables, envelope, job_env, multi_agentic, multi_fixed, single_agentic, single_fixed, variables};
 use crate::corpus::corpus;
@@ -15,7 +16,6 @@ const EVERY: &[&str] = &[
     "EXP_NAME",
     "RECIPE_FINGERPRINT",
     "MODEL",
-    "MODEL_NAME",
     "MODEL_PREFIX",
     "ISL",
     "OSL",
@@ -56,6 +56,7 @@ const EVERY: &[&str] = &[
     "IS_MULTINODE",
     "INFMAX_WORKSPACE",
     "PYTHONDONTWRITEBYTECODE",
+    "RANDOM_RANGE_RATIO",
 ];
 
 /// What they read besides in multi-node jobs.
@@ -112,7 +113,6 @@ fn one_node_with_fixed_sequences() {
         "EXP_NAME=model8b_8k1k
         RECIPE_FINGERPRINT=00112233445566778899aabbccddeeff
         MODEL=org/Model-8B
-        MODEL_NAME=org/Model-8B
         MODEL_PREFIX=model8b
         ISL=8192
         OSL=1024
@@ -153,7 +153,9 @@ fn one_node_with_fixed_sequences() {
         RUNNER_TYPE=b200
         RESULT_FILENAME=model8b_8k1k_fp8_vllm_tp4-pp2-dcp2-pcp1-ep4-dpatrue_disagg-false_spec-mtp_conc64_b200-birch_01_recipe-0011223344556677
         INFMAX_WORKSPACE=/work/space
-        PYTHONDONTWRITEBYTECODE=1",
+        PYTHONDONTWRITEBYTECODE=1
+        RANDOM_RANGE_RATIO=0.8
+        RESULT_DIR=/workspace/results",
     );
     assert_same(&found, &wanted);
 }
@@ -172,7 +174,6 @@ fn many_nodes_with_fixed_sequences() {
         "EXP_NAME=modelr1_1k1k
         RECIPE_FINGERPRINT=
         MODEL=org/Model-R1
-        MODEL_NAME=org/Model-R1
         MODEL_PATH=/raid/r1
         MODEL_PREFIX=modelr1
         ISL=1024
@@ -215,6 +216,7 @@ fn many_nodes_with_fixed_sequences() {
         RESULT_FILENAME=modelr1_1k1k_fp4_dynamo-sglang_prefill-tp4-pp1-dcp1-pcp2-ep4-dptrue-nw2_decode-tp16-pp2-dcp4-pcp1-ep8-dpfalse-nw1_disagg-true_spec-none_conc256x1024_gb200-cedar_00
         INFMAX_WORKSPACE={}
         PYTHONDONTWRITEBYTECODE=1
+        RANDOM_RANGE_RATIO=0.8
         PREFILL_NUM_WORKERS=2
         PREFILL_TP=4
         PREFILL_PP_SIZE=1
@@ -252,12 +254,11 @@ fn one_node_of_agents() {
         "EXP_NAME=minimaxm3_tp8_conc16_kvdram-lmcache_spec-draft_model
         RECIPE_FINGERPRINT=
         MODEL=/models/m3
-        MODEL_NAME=/models/m3
         MODEL_PATH=/models/m3
         MODEL_PREFIX=minimaxm3
-        ISL=
-        OSL=
-        MAX_MODEL_LEN=
+        ISL=0
+        OSL=0
+        MAX_MODEL_LEN=0
         IMAGE=vllm/vllm-openai:v0.25.1
         FRAMEWORK=vllm
         PRECISION=fp8
@@ -293,7 +294,9 @@ fn one_node_of_agents() {
         RUNNER_TYPE=cluster:b200-birch
         RESULT_FILENAME=minimaxm3_tp8_conc16_kvdram-lmcache_spec-draft_model_fp8_vllm_tp8-pp1-dcp1-pcp1-ep1-dpafalse_disagg-false_spec-draft_model_conc16_b200-birch_00
         INFMAX_WORKSPACE=/w
-        PYTHONDONTWRITEBYTECODE=1",
+        PYTHONDONTWRITEBYTECODE=1
+        RANDOM_RANGE_RATIO=0.8
+        RESULT_DIR=/workspace/results",
     );
     assert_same(&found, &wanted);
 }
@@ -307,11 +310,10 @@ fn many_nodes_of_agents() {
         "EXP_NAME=kimik3_p1x4_d0x4_conc32
         RECIPE_FINGERPRINT=
         MODEL=org/Model-K3
-        MODEL_NAME=org/Model-K3
         MODEL_PREFIX=kimik3
-        ISL=
-        OSL=
-        MAX_MODEL_LEN=
+        ISL=0
+        OSL=0
+        MAX_MODEL_LEN=0
         IMAGE=vllm/vllm-openai:v0.25.1
         FRAMEWORK=dynamo-vllm
         PRECISION=int4
@@ -349,6 +351,7 @@ fn many_nodes_of_agents() {
         RESULT_FILENAME=kimik3_p1x4_d0x4_conc32_int4_dynamo-vllm_prefill-tp4-pp1-dcp1-pcp1-ep1-dpfalse-nw1_decode-tp4-pp1-dcp1-pcp1-ep1-dpfalse-nw0_disagg-false_spec-none_conc32_b200
         INFMAX_WORKSPACE=/w
         PYTHONDONTWRITEBYTECODE=1
+        RANDOM_RANGE_RATIO=0.8
         PREFILL_NUM_WORKERS=1
         PREFILL_TP=4
         PREFILL_PP_SIZE=1
@@ -430,7 +433,11 @@ fn every_row_of_real_plans_has_an_environment() {
         found.into_iter().find_map(|row| {
             let envelope: Envelope = serde_json::from_value(envelope(row.clone())).expect("an envelope");
             let many = row["prefill"].is_object();
-            match Environment::new(&envelope, &Place::default()) {
+            let complete = Environment::new(&envelope, &Place::default()).and_then(|mut environment| {
+                let (none, fleet) = (indexmap::IndexMap::new(), Fleet::default());
+                environment::add(&mut environment, &none, &fleet, &envelope, "b200-birch_00").map(|()| environment)
+            });
+            match complete {
                 Err(problems) => Some(format!("{row}\n{problems}")),
                 Ok(environment) => {
                     let names: HashSet<&str> = environment.names().collect();

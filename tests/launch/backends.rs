@@ -9,7 +9,7 @@ use crate::eval::support::{envelope, multi_node};
 
 /// A container command that records its arguments and runs what it is asked to, with nothing but the variables that
 /// its arguments give.
-const DOCKER: &str = r#"
+pub const DOCKER: &str = r#"
 record=$HOST/docker.calls
 printf '%s\n' "$(printf '%q ' "$@")" >> "$record"
 case $1 in

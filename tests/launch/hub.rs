@@ -146,9 +146,9 @@ fn a_cached_model_is_enough_and_without_a_network_it_must_be() {
     let mounted =
         Host::new("{ backend: container, runtime: docker, gpus: none, mounts: [{ host: /HERE, container: /x }] }");
     let text = mounted
-        .read("configs/runners.yaml")
+        .read("configs/clusters.yaml")
         .replace("/HERE", &mounted.at().display().to_string());
-    std::fs::write(mounted.file("configs/runners.yaml"), text).expect("a file");
+    std::fs::write(mounted.file("configs/clusters.yaml"), text).expect("a file");
     mounted.script("true");
     mounted.tool("docker", "exit 0");
     assert_eq!(launch(&mounted, &hub.url, &offline).code, Some(73));

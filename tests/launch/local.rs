@@ -110,7 +110,7 @@ fn placeholders_that_the_job_has_no_value_for_are_named() {
     assert_eq!(done.code, Some(71), "{}", done.stderr);
     assert!(
         done.stderr
-            .contains("`server-command` of the runner's cluster cannot be filled"),
+            .contains("the server of the runner's cluster cannot be filled"),
         "{}",
         done.stderr
     );

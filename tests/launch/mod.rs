@@ -1,6 +1,7 @@
 //! Launching jobs with real processes, and stand-ins only for what this machine lacks: GPUs and containers.
 
 pub mod backends;
+pub mod engines;
 mod faults;
 mod hub;
 mod local;

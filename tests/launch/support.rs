@@ -47,8 +47,10 @@ impl Host {
         for name in ["configs", "runners", "bin", "state", MODEL] {
             std::fs::create_dir_all(at.join(name)).expect("a folder");
         }
-        let text = format!("labels:\n  h200: [{RUNNER}, h200-x_01]\nclusters:\n  h200-x: {cluster}\n");
+        let text = format!("labels:\n  h200: [{RUNNER}, h200-x_01]\n");
         std::fs::write(at.join("configs/runners.yaml"), text).expect("a file");
+        let text = format!("clusters:\n  h200-x: {cluster}\n");
+        std::fs::write(at.join("configs/clusters.yaml"), text).expect("a file");
         Self { folder }
     }
 

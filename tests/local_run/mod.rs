@@ -158,12 +158,12 @@ fn an_interrupted_run_goes_on_where_it_ended() {
         gate.display(),
         host.file("pids").display()
     );
-    let text = host.read("configs/runners.yaml");
+    let text = host.read("configs/clusters.yaml");
     let start_of = text.find("exec ").expect("the server's script");
     let end_of = start_of + text[start_of..].find("\",\"{port}\"").expect("its end");
     let quoted = serde_json::to_string(&slow).expect("JSON");
     let text = format!("{}{}{}", &text[..start_of], quoted.trim_matches('"'), &text[end_of..]);
-    std::fs::write(host.file("configs/runners.yaml"), text).expect("a file");
+    std::fs::write(host.file("configs/clusters.yaml"), text).expect("a file");
 
     let plan = [throughput("ccccccccccc1", 2), throughput("ccccccccccc2", 3)];
     let child = start(&mut command(&host, &plan, &[]));

@@ -10,6 +10,7 @@ use super::srt::{RECIPE, row as srt_row};
 use super::{soon, support};
 use crate::eval::support::{envelope, names, read_json};
 use crate::launch::backends::{assert_complete, shapes, without_eval};
+use crate::launch::engines::{measured, short, with_engine};
 use crate::launch::support::{
     Done, Host, Live, RUNNER, benchmark, cancel, run, signal, start, throughput, wait_for_lines,
 };
@@ -163,10 +164,6 @@ fn a_slurm_that_does_not_answer_is_found_before_anything_is_submitted() {
         assert!(done.stderr.contains(&part), "{part} in {}", done.stderr);
     }
     assert!(!host.file("started").exists());
-    // Where its script is missing too, both are said.
-    std::fs::remove_file(host.file("runners/launch_h200-x.sh")).expect("a file");
-    let done = run(command.env("SLURM_CONF", host.file("slurm.conf")));
-    assert!(done.stderr.contains("2 problems"), "{}", done.stderr);
 }
 
 #[test]
@@ -385,4 +382,42 @@ fn a_job_of_srt_slurm_gets_every_variable_unharmed() {
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_complete(&host, "child.env", "srt");
     assert!(!host.file("owned").exists());
+}
+
+#[test]
+fn a_row_without_a_script_is_served_on_its_node_and_in_its_image() {
+    let host = with_engine("{ backend: slurm, partition: main, extra: [--nodes=1] }");
+    let result = measured(&host, &run(&mut launch(&host, "h200-x_served", &short())));
+    assert_eq!(result["completed"], 20, "{result}");
+    assert!(host.read("server.arguments").contains("--model-path=org/stub-7b"));
+    assert!(host.read("launch.log").contains("the server is healthy"));
+
+    let host = with_engine(
+        "{ backend: slurm, partition: main, extra: [--nodes=1], container: pyxis, mounts: [{ host: /hub, container: /h }] }",
+    );
+    // This machine has no pyxis: what it would be told is kept, and the command run as it is.
+    host.tool(
+        "srun",
+        "printf '%s\\n' \"$@\" > srun.arguments; while [[ $1 == -* ]]; do shift; done; exec \"$@\"",
+    );
+    let result = measured(&host, &run(&mut launch(&host, "h200-x_pyxis", &short())));
+    assert_eq!(result["completed"], 20, "{result}");
+    let asked = host.read("srun.arguments");
+    for part in [
+        "--container-image=engine:1\n",
+        ",/hub:/h\n",
+        "--container-workdir=",
+        "\npython3\n",
+    ] {
+        assert!(asked.contains(part), "{part}: {asked}");
+    }
+}
+
+#[test]
+fn a_server_that_dies_on_its_node_is_the_engines_failure() {
+    let host = with_engine("{ backend: slurm, partition: main, extra: [--nodes=1] }");
+    host.tool("python3", "echo out of memory; exit 3");
+    let done = run(&mut launch(&host, "h200-x_dies", &short()));
+    assert_eq!(done.code, Some(72), "{}", done.stderr);
+    assert!(host.read("launch.log").contains("out of memory"), "{}", done.stderr);
 }

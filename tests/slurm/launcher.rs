@@ -12,12 +12,15 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use sweepctl::config::clusters::{Schema, Slurm, Srt};
+use sweepctl::config::fleet::FleetFiles;
+use sweepctl::config::problem::Problem;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::process::Cancellation;
 use sweepctl::secrets::Mask;
 use sweepctl::step::environment::{Environment, Place};
 use sweepctl::step::launch::backend::{Backend, Prepared};
 use sweepctl::step::launch::slurm::SlurmBackend;
+use sweepctl::step::launch::slurm::on_node::OnNode;
 use sweepctl::step::launch::srt::SrtBackend;
 
 use super::cluster::cluster;
@@ -97,15 +100,18 @@ impl Order {
         }
         let settings = Slurm {
             partition: self.partition.clone(),
-            account: None,
             time: self.time.clone(),
-            path: None,
-            extra: Vec::new(),
+            ..Slurm::default()
         };
         Box::new(SlurmBackend {
             settings,
             gpus_per_node: Some(64),
             mask: Mask::new(&self.secrets),
+            on_node: OnNode {
+                serving: Err(Problem::file("", "there is no engine")),
+                fleet: FleetFiles::default(),
+                task: None,
+            },
         })
     }
 

@@ -465,7 +465,7 @@ fn all_that_does_not_fit_is_refused_at_once() {
         "`SBATCH_RESERVATION` cannot be passed",
         "`SLURM_CONF` cannot be passed",
         "logs cannot be kept in",
-        "`runners/launch_fit.sh` cannot be read",
+        "there is no launch script `runners/launch_fit.sh`",
     ] {
         assert!(problems.contains(text), "{text}: {problems}");
     }

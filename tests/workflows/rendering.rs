@@ -362,3 +362,22 @@ fn every_bucket_has_a_job_that_is_gated_collected_and_judged() {
     assert_eq!(comment.0, "comment");
     assert!(comment.1.contains(&"verdict".to_owned()));
 }
+
+#[test]
+fn a_secret_may_have_another_variable() {
+    let settings = |secrets: &'static str| move |text: &str| edit(text, "launch-secrets: [HF_TOKEN]", secrets);
+    let map = "launch-secrets: { HF_TOKEN: SWEEP_TOKEN, OTHER: SWEEP_TOKEN }\nenv: { HF_HUB_CACHE: /hub }";
+    let files = rendered_with(settings(map), same).expect("it renders");
+    let text: String = files.iter().map(|file| file.text.as_str()).collect();
+    assert!(
+        text.contains("          HF_TOKEN: ${{ secrets.SWEEP_TOKEN }}\n          OTHER: ${{ secrets.SWEEP_TOKEN }}\n")
+    );
+    // What calls another workflow hands on each secret once, by its own name.
+    assert!(text.contains("    secrets:\n      SWEEP_TOKEN: ${{ secrets.SWEEP_TOKEN }}\n"));
+    assert!(!text.contains("secrets.HF_TOKEN"));
+    let wrong = "launch-secrets: { PATH: A, GITHUB_ENV: B }\nenv: { LD_PRELOAD: x }";
+    let problems = rendered_with(settings(wrong), same).expect_err("refused").to_string();
+    for name in ["PATH", "GITHUB_ENV", "LD_PRELOAD"] {
+        assert!(problems.contains(&format!("the variable `{name}`")), "{problems}");
+    }
+}

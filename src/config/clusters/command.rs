@@ -9,34 +9,89 @@ use crate::config::problem::nearest;
 use crate::config::tree::Node;
 use crate::findings::config;
 
-/// What an argument may ask for: a job's variable in lower case with `-` for `_`, the server's port, and the folder
-/// that results go to.
-pub const PLACEHOLDERS: [&str; 18] = [
+/// What an argument may ask for: a job's variable in lower case with `-` for `_`, a field of its row by its own name,
+/// and what only a launch knows: the server's port, the folder of its files, the folder that results go to.
+pub const PLACEHOLDERS: [&str; 60] = [
     "port",
+    "aiperf-experimental-fast",
     "conc",
+    "conc-list",
+    "context",
     "dcp-size",
+    "disagg",
+    "dp-attention",
+    "dp-attn",
+    "dram-gb-per-gpu",
     "duration",
+    "ep",
     "ep-size",
+    "eval-conc",
+    "eval-framework",
+    "eval-limit",
+    "eval-max-model-len",
+    "eval-only",
+    "eval-suite",
+    "exp-name",
+    "files",
+    "framework",
     "gpu-count",
+    "image",
+    "is-agentic",
+    "is-multinode",
     "isl",
+    "kv-offload-backend",
+    "kv-offload-backend-metadata",
+    "kv-offloading",
+    "kv-p2p-transfer",
     "max-model-len",
     "model",
     "model-name",
     "model-path",
+    "model-prefix",
     "osl",
     "pcp-size",
+    "pp",
     "pp-size",
     "precision",
+    "random-range-ratio",
+    "recipe-fingerprint",
+    "result-dir",
     "result-filename",
+    "router-metadata",
+    "run-eval",
+    "runner",
+    "runner-name",
+    "runner-type",
+    "scenario-subdir",
+    "scenario-type",
+    "spec-decoding",
+    "total-cpu-dram-bytes",
+    "total-cpu-dram-gb",
     "tp",
+    "warmups",
     "workspace",
+    "github-run-attempt",
+    "github-run-id",
+];
+
+/// Fields of a row, and what else has a name of its own, with the variable that holds the value.
+const ALIASES: [(&str, &str); 5] = [
+    ("dp-attn", "DP_ATTENTION"),
+    ("ep", "EP_SIZE"),
+    ("pp", "PP_SIZE"),
+    ("runner", "RUNNER_TYPE"),
+    ("workspace", "INFMAX_WORKSPACE"),
 ];
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Command(Vec<Vec<Part>>);
+pub struct Command(pub Vec<Template>);
 
-/// A piece of an argument.
+/// A text with placeholders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template(Vec<Part>);
+
+/// A piece of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
@@ -51,9 +106,94 @@ pub struct NoValue(pub Vec<&'static str>);
 /// The variable whose value a placeholder stands for.
 #[must_use]
 pub fn variable(placeholder: &str) -> String {
-    match placeholder {
-        "workspace" => "INFMAX_WORKSPACE".to_owned(),
-        other => other.to_ascii_uppercase().replace('-', "_"),
+    let alias = ALIASES.iter().find(|(name, _)| *name == placeholder);
+    alias.map_or_else(
+        || placeholder.to_ascii_uppercase().replace('-', "_"),
+        |(_, variable)| (*variable).to_owned(),
+    )
+}
+
+/// Fills texts, each on its own.
+///
+/// # Errors
+/// Every placeholder of any of them whose variable is unset or empty.
+pub fn fill<'a>(
+    templates: impl IntoIterator<Item = &'a Template>,
+    value: &dyn Fn(&str) -> Option<String>,
+) -> Result<Vec<String>, NoValue> {
+    let mut missing: Vec<&'static str> = Vec::new();
+    let mut filled = Vec::new();
+    for template in templates {
+        match template.fill(value) {
+            Ok(text) => filled.push(text),
+            Err(NoValue(more)) => missing.extend(more),
+        }
+    }
+    let mut seen = std::collections::HashSet::new();
+    missing.retain(|name| seen.insert(*name));
+    if missing.is_empty() {
+        Ok(filled)
+    } else {
+        Err(NoValue(missing))
+    }
+}
+
+impl Template {
+    /// The text of a program's own, such as a default.
+    ///
+    /// # Errors
+    /// The name between braces that is no placeholder.
+    pub fn parse(text: &str) -> Result<Self, &str> {
+        parts(text).map(Self)
+    }
+
+    /// The text: each placeholder becomes the value of its [`variable`], which is not read again.
+    ///
+    /// # Errors
+    /// Every placeholder whose variable is unset or empty.
+    pub fn fill(&self, value: &dyn Fn(&str) -> Option<String>) -> Result<String, NoValue> {
+        let mut missing = Vec::new();
+        let mut text = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(plain) => text.push_str(plain),
+                Part::Placeholder(name) => match value(&variable(name)).filter(|v| !v.is_empty()) {
+                    Some(value) => text.push_str(&value),
+                    None => missing.push(*name),
+                },
+            }
+        }
+        if missing.is_empty() {
+            Ok(text)
+        } else {
+            Err(NoValue(missing))
+        }
+    }
+
+    /// The placeholders in it.
+    pub fn placeholders(&self) -> impl Iterator<Item = &'static str> {
+        self.0.iter().filter_map(|part| match part {
+            Part::Text(_) => None,
+            Part::Placeholder(name) => Some(*name),
+        })
+    }
+
+    /// Reads a text.
+    pub(in crate::config) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
+        let text = d.string(node, name)?;
+        match parts(&text) {
+            Ok(parts) => Some(Self(parts)),
+            Err(unknown) => {
+                let message = format!("`{{{unknown}}}` is no placeholder of `{name}`");
+                d.refuse(
+                    &config::UNKNOWN_NAME,
+                    node.span,
+                    message,
+                    nearest(unknown, PLACEHOLDERS),
+                );
+                None
+            }
+        }
     }
 }
 
@@ -61,55 +201,22 @@ impl Command {
     /// The program; no placeholder stands in it.
     #[must_use]
     pub fn program(&self) -> &str {
-        match self.0.first().map(Vec::as_slice) {
-            Some([Part::Text(text)]) => text,
-            _ => "",
-        }
+        program(&self.0).unwrap_or_default()
     }
 
-    /// The argument vector: each placeholder becomes the value of its [`variable`]. A value stays inside its argument,
-    /// whatever it holds.
+    /// The argument vector. A value stays inside its argument, whatever it holds.
     ///
     /// # Errors
     /// Every placeholder whose variable is unset or empty.
     pub fn fill(&self, value: impl Fn(&str) -> Option<String>) -> Result<Vec<String>, NoValue> {
-        let mut missing = Vec::new();
-        let mut fill = |part: &Part| match part {
-            Part::Text(text) => text.clone(),
-            Part::Placeholder(name) => value(&variable(name)).filter(|v| !v.is_empty()).unwrap_or_else(|| {
-                missing.push(*name);
-                String::new()
-            }),
-        };
-        let filled = self.0.iter().map(|argument| argument.iter().map(&mut fill).collect());
-        let arguments = filled.collect();
-        missing.dedup();
-        if missing.is_empty() {
-            Ok(arguments)
-        } else {
-            Err(NoValue(missing))
-        }
+        fill(&self.0, &value)
     }
 
     /// Reads a list of arguments.
-    pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
-        let arguments = d.list(node, name, 1, |d, item| {
-            let text = d.string(item, name)?;
-            match parts(&text) {
-                Ok(parts) => Some(parts),
-                Err(unknown) => {
-                    let message = format!("`{{{unknown}}}` is no placeholder of `{name}`");
-                    d.refuse(
-                        &config::UNKNOWN_NAME,
-                        item.span,
-                        message,
-                        nearest(unknown, PLACEHOLDERS),
-                    );
-                    None
-                }
-            }
-        })?;
-        if !matches!(arguments.first()?.as_slice(), [Part::Text(_)]) {
+    pub(in crate::config) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
+        let arguments = d.list(node, name, 1, |d, item| Template::decode(d, item, name))?;
+        arguments.first()?;
+        if program(&arguments).is_none() {
             let message = format!("the program of `{name}` depends on the job");
             d.refuse(
                 &config::CONFLICT,
@@ -120,6 +227,29 @@ impl Command {
             return None;
         }
         Some(Self(arguments))
+    }
+}
+
+/// The program of an argument list, where it does not depend on the job.
+#[must_use]
+pub fn program(arguments: &[Template]) -> Option<&str> {
+    match arguments.first()?.0.as_slice() {
+        [Part::Text(text)] => Some(text),
+        _ => None,
+    }
+}
+
+impl JsonSchema for Template {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "Template".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({"type": "string", "minLength": 1})
     }
 }
 

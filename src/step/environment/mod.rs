@@ -6,6 +6,7 @@
 //! (`MODEL_PATH`, `EVAL_MAX_MODEL_LEN`).
 
 mod container;
+mod own;
 mod settings;
 
 use indexmap::IndexMap;
@@ -19,6 +20,7 @@ use crate::matrix::names;
 use crate::matrix::row::{Conc, FieldValue, Offload, Row};
 
 pub use container::{by_name, env_file};
+pub use own::{RANDOM_RANGE_RATIO, add};
 
 /// The longest `NAME=VALUE` that Linux hands to a process, in bytes: `MAX_ARG_STRLEN` less the closing NUL.
 pub const MAX_VARIABLE: usize = 131_071;
@@ -89,7 +91,7 @@ impl Environment {
     #[must_use]
     pub fn for_later_steps(&self) -> Vec<(String, String)> {
         self.iter()
-            .filter(|(name, _)| !name.starts_with("RUNNER_"))
+            .filter(|(name, _)| !name.starts_with("RUNNER_") && !name.starts_with("GITHUB_"))
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .collect()
     }

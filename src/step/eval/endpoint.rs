@@ -92,8 +92,16 @@ impl Endpoint {
     /// # Errors
     /// It does not, with the last answers; or the wait was cancelled.
     pub fn wait(&self, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+        self.wait_at("/health", deadline, cancel)
+    }
+
+    /// Waits until a path or `/v1/models` answers with success, within a deadline.
+    ///
+    /// # Errors
+    /// As [`Self::wait`].
+    pub fn wait_at(&self, path: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
         self.wait_for(deadline, cancel, "not ready", || {
-            self.get("/health").map(drop).or_else(|health| {
+            self.get(path).map(drop).or_else(|health| {
                 self.get("/v1/models")
                     .map(drop)
                     .map_err(|models| format!("{health}; {models}"))
@@ -115,28 +123,52 @@ impl Endpoint {
         self.wait_for(deadline, cancel, &what, || self.post("/v1/chat/completions", &hello))
     }
 
-    /// The only model that `/v1/models` lists.
+    /// The served model's name: the first of some that `/v1/models` lists, else the only one that it lists. A server
+    /// that has no such list is asked under the first name. What is not as it was asked for goes to `show`.
     ///
     /// # Errors
-    /// It lists none or several, or cannot be asked.
-    pub fn only_model(&self) -> Result<String, Problem> {
+    /// It lists none of them, and not exactly one; or it cannot be asked, and there is no name.
+    pub fn served(&self, names: &[&str], show: &mut dyn FnMut(&str)) -> Result<String, Problem> {
         let failed = |why: String| {
             Problem::file("", format!("the served model is unknown: {why}")).hint("set MODEL_NAME to the served model")
         };
-        let body = self.get("/v1/models").map_err(failed)?;
-        let list: Value =
-            serde_json::from_str(&body).map_err(|error| failed(format!("/v1/models is no JSON: {error}")))?;
-        let models: Vec<&str> = list["data"]
-            .as_array()
-            .into_iter()
-            .flatten()
-            .filter_map(|model| model["id"].as_str())
-            .collect();
-        match models[..] {
-            [model] => Ok(model.to_owned()),
-            [] => Err(failed("/v1/models lists none".to_owned())),
-            _ => Err(failed(format!("/v1/models lists {}", models.join(", ")))),
+        let listed = match (self.models(), names.first()) {
+            (Ok(listed), _) => listed,
+            (Err(why), Some(first)) => {
+                show(&format!(
+                    "the server does not say what it serves ({why}): it is asked for `{first}`"
+                ));
+                return Ok((*first).to_owned());
+            }
+            (Err(why), None) => return Err(failed(why)),
+        };
+        // A folder's name may end in a slash or not.
+        let is =
+            |listed: &str, name: &str| listed == name || listed.trim_end_matches('/') == name.trim_end_matches('/');
+        let found = names
+            .iter()
+            .find_map(|name| listed.iter().find(|listed| is(listed, name)));
+        match (found, &listed[..]) {
+            (Some(found), _) => Ok(found.clone()),
+            (None, [only]) => {
+                if !names.is_empty() {
+                    show(&format!("the server serves `{only}`, and none of {}", names.join(", ")));
+                }
+                Ok(only.clone())
+            }
+            (None, []) => Err(failed("/v1/models lists none".to_owned())),
+            (None, _) => Err(failed(format!("/v1/models lists {}", listed.join(", ")))),
         }
+    }
+
+    /// The names that `/v1/models` lists.
+    fn models(&self) -> Result<Vec<String>, String> {
+        let body = self.get("/v1/models")?;
+        let list: Value = serde_json::from_str(&body).map_err(|error| format!("/v1/models is no JSON: {error}"))?;
+        let models = list["data"].as_array().into_iter().flatten();
+        Ok(models
+            .filter_map(|model| Some(model["id"].as_str()?.to_owned()))
+            .collect())
     }
 
     fn wait_for(

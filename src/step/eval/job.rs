@@ -4,10 +4,8 @@ use std::collections::BTreeMap;
 
 use indexmap::IndexMap;
 
-use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, nearest};
 use crate::matrix::envelope::Envelope;
-use crate::matrix::row::Conc;
 use crate::step::environment::{self, Place};
 
 /// A job's variables. A variable of the environment overrides what the envelope says, and stands in for it where
@@ -36,6 +34,21 @@ impl Job {
     pub fn here(envelope: Option<&Envelope>) -> Self {
         let env = std::env::vars_os().filter_map(|(n, v)| Some((n.into_string().ok()?, v.into_string().ok()?)));
         Self::new(envelope, env)
+    }
+
+    /// The same job as it was planned: where there is an envelope, what it says counts, whatever scripts and launchers
+    /// made of those variables. What a run adds is still the environment's.
+    #[must_use]
+    pub fn as_planned(&self) -> Self {
+        let mut job = self.clone();
+        if !self.row.is_empty() {
+            let planned = |name: &str| {
+                let of_a_side = ["PREFILL_", "DECODE_"].iter().any(|side| name.starts_with(side));
+                (of_a_side || self.row.contains_key(name)) && !name.starts_with("GITHUB_")
+            };
+            job.env.retain(|name, _| !planned(name));
+        }
+        job
     }
 
     /// A variable's text.
@@ -89,9 +102,5 @@ impl Job {
 fn variables(envelope: &Envelope) -> IndexMap<String, String> {
     let mut all = environment::of_row(envelope, &Place::default());
     all.shift_remove("MODEL_NAME");
-    // A launch leaves the concurrency of one node's eval open; it is the row's.
-    if let (Nodes::Single(_), Conc::Point(point)) = (&envelope.row.topology.nodes, &envelope.row.conc) {
-        all.insert("EVAL_CONC".to_owned(), point.to_string());
-    }
     all
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::context::{self, Engine};
 use super::framework::{self, Framework, Point, Runtime};
 use super::results;
-use super::task::{self, Task};
+use super::task::Task;
 use super::{Request, job::Job};
 use crate::config::policy::EvalContext;
 use crate::config::problem::{Problem, Problems};
@@ -31,6 +31,8 @@ pub struct LmEval {
     limit: Option<u64>,
     context: u64,
     output_budget: u64,
+    /// Temperature and the share of likely tokens.
+    sampling: (f64, f64),
     system_python: bool,
     drop_torchvision: bool,
     deadline: Option<Duration>,
@@ -45,8 +47,7 @@ impl LmEval {
     /// An unknown task, a limit or lengths that are no numbers: all of them.
     pub fn new(request: &Request, job: &Job) -> Result<Self, Problems> {
         let mut problems = Problems::default();
-        let name = request.task.as_deref().or_else(|| job.text("EVAL_SUITE"));
-        let task = Task::find(name.unwrap_or(task::DEFAULT), &request.roots).map_err(|found| problems.extend(found));
+        let task = Task::of_job(request.task.as_deref(), job, &request.roots).map_err(|found| problems.extend(found));
         let limit = limit(request.limit.as_deref().or_else(|| job.text("EVAL_LIMIT")));
         let limit = limit.map_err(|problem| problems.push(problem));
         // The server is up: a policy that lengthens contexts has done so through EVAL_MAX_MODEL_LEN.
@@ -59,6 +60,7 @@ impl LmEval {
             limit,
             context: context.context,
             output_budget: context.output_budget,
+            sampling: (request.temperature.unwrap_or(0.0), request.top_p.unwrap_or(1.0)),
             system_python: request.system_python,
             drop_torchvision: context.engine == Some(Engine::Atom),
             deadline: request.point_timeout,
@@ -89,7 +91,10 @@ impl LmEval {
     /// The arguments of one point. The harness reads model arguments as `name=value` pairs between commas.
     fn arguments(&self, point: &Point<'_>) -> Vec<String> {
         let Self {
-            context, output_budget, ..
+            context,
+            output_budget,
+            sampling: (temperature, top_p),
+            ..
         } = self;
         let model_args = format!(
             "model={},base_url={},api_key=EMPTY,eos_string=</s>,max_retries=5,num_concurrent={},\
@@ -113,7 +118,7 @@ impl LmEval {
             "--model_args",
             &model_args,
             "--gen_kwargs",
-            &format!("max_tokens={output_budget},temperature=0,top_p=1"),
+            &format!("max_tokens={output_budget},temperature={temperature},top_p={top_p}"),
         ]
         .map(str::to_owned)
         .to_vec();

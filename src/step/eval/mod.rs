@@ -55,6 +55,10 @@ pub struct Request {
     pub framework: Option<String>,
     /// Whether tools go into the `python3` that is there.
     pub system_python: bool,
+    /// Sampling: the temperature, 0 unless it is said.
+    pub temperature: Option<f64>,
+    /// Sampling: the share of likely tokens, 1 unless it is said.
+    pub top_p: Option<f64>,
     /// Whether raw output folders are kept.
     pub keep: bool,
     /// How long one point may take.
@@ -94,7 +98,7 @@ pub struct Report {
 /// Runs an eval. Failures are kept for the end: whatever happens, what is there is staged, and so is `meta_env.json`.
 pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut Progress) -> Report {
     let mut report = Report::default();
-    let (mut meta, bad) = meta_env::of(job);
+    let (mut meta, bad) = meta_env::of(&job.as_planned());
     report.problems.extend(bad);
     let points = concurrency(request, job).unwrap_or_else(|problem| {
         report.problems.push(problem);
@@ -174,10 +178,9 @@ fn evaluate(
     })?;
     progress.phase("waiting for the endpoint");
     endpoint.wait(ready_timeout, cancel)?;
-    let model = match job.text("MODEL_NAME").or_else(|| job.text("MODEL")) {
-        Some(model) => model.to_owned(),
-        None => endpoint.only_model()?,
-    };
+    let names = ["MODEL_NAME", "MODEL", "MODEL_PATH"].map(|name| job.text(name));
+    let names: Vec<&str> = names.into_iter().flatten().collect();
+    let model = endpoint.served(&names, &mut |line| progress.line(line))?;
     if request.wait_for_chat {
         endpoint.wait_for_chat(&model, ready_timeout, cancel)?;
     }
@@ -295,8 +298,8 @@ fn set_aside(stage_to: &Path, progress: &mut Progress) -> Result<(), Problem> {
     Ok(())
 }
 
-/// `--concurrency`, else EVAL_CONC, else EVAL_CONCURRENT_REQUESTS, else the highest of BENCH_MAX_CONCURRENCY, else 64,
-/// or 256 where srt-slurm runs the job.
+/// `--concurrency`, else EVAL_CONC, else EVAL_CONCURRENT_REQUESTS, else on one node CONC, else the highest of
+/// BENCH_MAX_CONCURRENCY, else 64, or 256 where srt-slurm runs the job.
 ///
 /// # Errors
 /// A variable that holds something else than positive numbers, or one twice.
@@ -308,8 +311,16 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
         Problem::file("", format!("{name}: {why}"))
             .hint("give positive numbers with spaces between, such as '16 32 64'")
     };
-    for name in ["EVAL_CONC", "EVAL_CONCURRENT_REQUESTS"] {
-        if let Some(text) = job.text(name) {
+    // A launch sets the workspace for every job; srt-slurm's own are the multi-node ones, which may inherit a CONC
+    // that is not theirs.
+    let srt = job.text("INFMAX_WORKSPACE").is_some() && job.text("IS_MULTINODE") != Some("false");
+    let one_node = !srt && !job.flag("IS_MULTINODE").ok().flatten().unwrap_or(false);
+    for (name, counts) in [
+        ("EVAL_CONC", true),
+        ("EVAL_CONCURRENT_REQUESTS", true),
+        ("CONC", one_node),
+    ] {
+        if let Some(text) = job.text(name).filter(|_| counts) {
             return parse_concurrency(text).map_err(|why| failed(name, why));
         }
     }
@@ -323,8 +334,6 @@ pub fn concurrency(request: &Request, job: &Job) -> Result<Vec<u64>, Problem> {
             highest.ok_or_else(|| failed("BENCH_MAX_CONCURRENCY", format!("`{text}` is no list such as 4x8")))?;
         return Ok(vec![highest]);
     }
-    // A launch sets the workspace for every job; srt-slurm's own are the multi-node ones.
-    let srt = job.text("INFMAX_WORKSPACE").is_some() && job.text("IS_MULTINODE") != Some("false");
     Ok(vec![if srt { CONCURRENCY_SRT } else { CONCURRENCY }])
 }
 
@@ -384,7 +393,13 @@ mod tests {
         );
         assert_eq!(of(&[bench]), Ok(vec![256]));
         assert_eq!(of(&[]), Ok(vec![64]));
-        assert_eq!(of(&[("INFMAX_WORKSPACE", "/infmax-workspace")]), Ok(vec![256]));
+        let srt = ("INFMAX_WORKSPACE", "/infmax-workspace");
+        assert_eq!(of(&[srt]), Ok(vec![256]));
+        assert_eq!(of(&[("CONC", "32"), bench]), Ok(vec![32]));
+        assert_eq!(of(&[("CONC", "32"), ("EVAL_CONCURRENT_REQUESTS", "8")]), Ok(vec![8]));
+        assert_eq!(of(&[srt, ("CONC", "32")]), Ok(vec![256]), "a host's value");
+        assert_eq!(of(&[srt, ("CONC", "32"), ("IS_MULTINODE", "false")]), Ok(vec![32]));
+        assert_eq!(of(&[("CONC", "32"), ("IS_MULTINODE", "true")]), Ok(vec![64]));
         for bad in ["16 16", "0", "x", "-4"] {
             assert!(of(&[("EVAL_CONC", bad)]).is_err(), "{bad}");
         }

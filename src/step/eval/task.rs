@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::job::Job;
 use crate::config::decode::Decoder;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
@@ -11,6 +12,8 @@ use crate::findings::config;
 
 /// The folder of tasks, from a repository's root.
 pub const FOLDER: &str = "configs/evals";
+/// Where repositories that come from elsewhere keep theirs; asked after [`FOLDER`].
+const FOLDER_OF_SCRIPTS: &str = "utils/evals";
 /// The task of jobs that name none.
 pub const DEFAULT: &str = "gsm8k";
 
@@ -26,17 +29,37 @@ pub struct Task {
 }
 
 impl Task {
-    /// The task of a file, or the one of a name under `configs/evals` of one of `roots`.
+    /// What is asked for, else EVAL_TASKS_DIR, else EVAL_TASKS, else the suite, else [`DEFAULT`].
+    ///
+    /// # Errors
+    /// As [`Self::find`].
+    pub fn of_job(asked: Option<&str>, job: &Job, roots: &[PathBuf]) -> Result<Self, Problems> {
+        let given = asked.or_else(|| given(|name| job.text(name)));
+        Self::find(given.or_else(|| job.text("EVAL_SUITE")).unwrap_or(DEFAULT), roots)
+    }
+
+    /// The task of a file or of a folder with one, or the one of a name under `configs/evals` of one of `roots`.
+    /// Relative paths are looked for in each of them.
     ///
     /// # Errors
     /// A name that is none (with the nearest), and a file that cannot be read or names no task.
     pub fn find(name: &str, roots: &[PathBuf]) -> Result<Self, Problems> {
         let looks_like_file = name.contains('/') || [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
+        let here = || std::iter::once(PathBuf::from(name)).chain(roots.iter().map(|root| root.join(name)));
         if looks_like_file {
-            return Self::read(Path::new(name));
+            if let Some(folder) = here().find(|path| path.is_dir()) {
+                return Self::read(&only_task(&folder)?);
+            }
+            let file = here().find(|path| path.is_file());
+            return Self::read(&file.unwrap_or_else(|| PathBuf::from(name)));
         }
-        let files = roots.iter().map(|root| root.join(FOLDER).join(format!("{name}.yaml")));
-        if let Some(file) = files.into_iter().find(|file| file.is_file()) {
+        let in_folder = |folder: &'static str| {
+            let files = roots
+                .iter()
+                .map(move |root| root.join(folder).join(format!("{name}.yaml")));
+            files.into_iter().find(|file| file.is_file())
+        };
+        if let Some(file) = in_folder(FOLDER).or_else(|| in_folder(FOLDER_OF_SCRIPTS)) {
             return Self::read(&file);
         }
         let known = known(roots);
@@ -86,6 +109,34 @@ impl Task {
             file: absolute,
             is_group,
         })
+    }
+}
+
+/// The task that variables name: EVAL_TASKS_DIR, a file or folder, else EVAL_TASKS. Empty ones count as unset.
+pub fn given<'a>(variable: impl Fn(&'static str) -> Option<&'a str>) -> Option<&'a str> {
+    let own = |name| variable(name).filter(|text| !text.trim().is_empty());
+    own("EVAL_TASKS_DIR").or_else(|| own("EVAL_TASKS"))
+}
+
+/// The only task file of a folder.
+fn only_task(folder: &Path) -> Result<PathBuf, Problem> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut files: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "yaml" || end == "yml"))
+        .collect();
+    files.sort();
+    match &files[..] {
+        [only] => Ok(only.clone()),
+        [] => Err(Problem::file(
+            &folder.display().to_string(),
+            format!("`{}` holds no task: no .yaml file", folder.display()),
+        )),
+        several => {
+            let names: Vec<String> = several.iter().map(|file| file.display().to_string()).collect();
+            let message = format!("`{}` holds several tasks: {}", folder.display(), names.join(", "));
+            Err(Problem::file(&folder.display().to_string(), message).hint("name one of the files"))
+        }
     }
 }
 

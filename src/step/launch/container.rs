@@ -5,10 +5,13 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::failure::{Failure, Kind};
 use super::hub::Model;
 use super::leftovers::plain;
 use super::preflight::Node;
 use super::script::Script;
+use super::served::{Around, Place, Served};
+use super::serving::Serving;
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters::{Container as Settings, Gpus, Mount, Runtime};
 use crate::config::problem::{Problem, Problems};
@@ -33,25 +36,77 @@ const NO_CONTAINER: i32 = 125;
 /// How long the container command may take to list and remove; a cancelled step has little time.
 const RELEASE_TIME: Duration = Duration::from_secs(3);
 
-/// Runs the fleet's script in a container of the row's image.
+/// Runs a container of the row's image: with the fleet's script, or, where the checkout has none, with the server of the
+/// row's engine, which clients on the host then measure.
 #[derive(Debug, Clone)]
 pub struct Container {
-    settings: Settings,
+    image: Image,
     script: Script,
+    engine: Result<Serving, Problem>,
+    place: Place,
+}
+
+/// How containers of a cluster are run.
+#[derive(Debug, Clone)]
+struct Image {
+    settings: Settings,
+}
+
+/// What a job runs in its container.
+enum Way<'a> {
+    Script,
+    Engine(Served<'a>),
 }
 
 impl Container {
-    /// The backend of a cluster's settings on a runner.
+    /// The backend of a cluster's settings on a runner; `engine` serves where there is no script, and `task` is the
+    /// eval's, where it is not the row's own.
     ///
     /// # Errors
     /// As [`Script::new`].
-    pub fn new(settings: &Settings, runner: &str) -> Result<Self, Problem> {
+    pub fn new(
+        settings: &Settings,
+        runner: &str,
+        engine: Result<Serving, Problem>,
+        task: Option<String>,
+    ) -> Result<Self, Problem> {
         Ok(Self {
             script: Script::new(settings.path.as_deref(), runner)?,
-            settings: settings.clone(),
+            image: Image {
+                settings: settings.clone(),
+            },
+            engine,
+            place: Place {
+                port: settings.port,
+                ready: settings.ready_timeout_seconds,
+                task,
+                client_log: LAUNCH_LOG,
+            },
         })
     }
 
+    /// A script of the checkout wins over the engine.
+    fn way(&self, workspace: &Path) -> Result<Way<'_>, Problem> {
+        match self.script.or_engine(workspace, &self.engine)? {
+            None => Ok(Way::Script),
+            Some(serving) => Ok(Way::Engine(Served {
+                serving,
+                place: &self.place,
+                around: &self.image,
+            })),
+        }
+    }
+}
+
+impl Container {
+    /// The command that runs the fleet's script.
+    fn script_command(&self, job: &Prepared<'_>) -> Result<Vec<String>, Problem> {
+        let script = self.script.find(job.workspace)?.display().to_string();
+        self.image.arguments(job, Vec::new(), &["bash".to_owned(), script])
+    }
+}
+
+impl Image {
     /// The command's name.
     fn runtime(&self) -> &'static str {
         let choice = Runtime::CHOICES
@@ -60,15 +115,17 @@ impl Container {
         choice.map_or("docker", |(name, _)| name)
     }
 
-    /// The argument vector. The checkout stands at its own path in the container, so that paths mean the same inside.
+    /// The argument vector of a container that runs a program; `more` are options. The checkout stands at its own path in
+    /// the container, so that paths mean the same inside.
     ///
     /// # Errors
     /// An image that the command would read as an option.
-    fn arguments(&self, job: &Prepared<'_>) -> Result<Vec<String>, Problem> {
+    fn arguments(&self, job: &Prepared<'_>, more: Vec<String>, program: &[String]) -> Result<Vec<String>, Problem> {
         let image = image(job)?;
         let workspace = job.workspace.display();
         let runner = plain(job.runner);
         let mut all: Vec<String> = [
+            self.runtime(),
             "run",
             "--rm",
             "--init",
@@ -99,15 +156,42 @@ impl Container {
             let end = if mount.read_only { ":ro" } else { "" };
             all.push(format!("--volume={}:{}{end}", mount.host, mount.container));
         }
+        all.extend(more);
+        let (program, arguments) = program
+            .split_first()
+            .map_or(("", &[][..]), |(p, rest)| (p.as_str(), rest));
         all.extend([
             format!("--volume={workspace}:{workspace}"),
             format!("--workdir={workspace}"),
             // Images of engines start a server by themselves.
-            "--entrypoint=bash".to_owned(),
+            format!("--entrypoint={program}"),
             image.to_owned(),
-            job.workspace.join(&self.script.path).display().to_string(),
         ]);
+        all.extend(arguments.iter().cloned());
         Ok(all)
+    }
+
+    /// Writes the file that the container's variables come from.
+    fn write_env(job: &Prepared<'_>) -> Result<(), Problem> {
+        let file = job.state.join(ENV_FILE);
+        files::write_private(&file, env_file(job.environment).as_bytes()).map_err(|error| {
+            let name = file.display().to_string();
+            Problem::file(&name, format!("the container's variables cannot be written: {error}"))
+        })
+    }
+
+    /// Removes the containers of a runner.
+    fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
+        let _ = std::fs::remove_file(state.join(ENV_FILE));
+        let filter = format!("label={LABEL}={}", plain(runner));
+        let ids = self.ask(&["ps", "--all", "--quiet", "--filter", &filter])?;
+        // Anything else is a warning of the command.
+        let is_id = |id: &&String| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
+        let ids: Vec<&str> = ids.iter().filter(is_id).map(String::as_str).collect();
+        if !ids.is_empty() {
+            self.ask(&[&["rm", "--force"], &ids[..]].concat())?;
+        }
+        Ok(ids.iter().map(|id| format!("container {id}")).collect())
     }
 
     /// Where a folder of the container lies on the host; `None` where it is the image's own.
@@ -126,7 +210,7 @@ impl Container {
     }
 
     /// Whether the image is here, or its registry knows it.
-    fn has_image(&self, node: &Node<'_>) -> Result<(), Problem> {
+    fn is_known(&self, node: &Node<'_>) -> Result<(), Problem> {
         let runtime = self.runtime();
         let image = image(node.job)?;
         if node.ask(runtime, &["image", "inspect", image]).is_ok() {
@@ -144,6 +228,21 @@ impl Container {
 
     fn ask(&self, arguments: &[&str]) -> Result<Vec<String>, Problem> {
         ask(self.runtime(), arguments)
+    }
+}
+
+impl Around for Image {
+    fn around(
+        &self,
+        job: &Prepared<'_>,
+        server: Vec<String>,
+        port: u16,
+        files: Option<&Path>,
+    ) -> Result<Vec<String>, Problem> {
+        let files = files.map(|files| format!("--volume={0}:{0}:ro", files.display()));
+        let shared = self.settings.network.as_deref() == Some("host");
+        let published = (!shared).then(|| format!("--publish=127.0.0.1:{port}:{port}"));
+        self.arguments(job, files.into_iter().chain(published).collect(), &server)
     }
 }
 
@@ -173,33 +272,36 @@ pub(super) fn ask(runtime: &str, arguments: &[&str]) -> Result<Vec<String>, Prob
 
 impl Backend for Container {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
-        let mut command = vec![self.runtime().to_owned()];
-        command.extend(self.arguments(job)?);
+        let (commands, mut files) = match self.way(job.workspace)? {
+            Way::Script => (vec![self.script_command(job)?], Vec::new()),
+            Way::Engine(served) => served.intend(job)?,
+        };
+        files.insert(0, (job.state.join(ENV_FILE), env_file(job.environment)));
         Ok(Intent {
             backend: "container",
-            commands: vec![command],
-            files: vec![(job.state.join(ENV_FILE), env_file(job.environment))],
+            commands,
+            files,
         })
     }
 
     fn preflight(&self, node: &mut Node<'_>) {
-        node.note(self.script.find(node.job.workspace).map(drop));
-        node.gpus(self.settings.gpus);
-        node.note(self.has_image(node));
-        node.model_folder(|path| self.on_host(path));
+        match self.way(node.job.workspace) {
+            Ok(Way::Script) => {}
+            Ok(Way::Engine(served)) => served.check(node.job).into_iter().for_each(|result| node.note(result)),
+            Err(problem) => node.note(Err(problem)),
+        }
+        node.gpus(self.image.settings.gpus);
+        node.note(self.image.is_known(node));
+        node.model_folder(|path| self.image.on_host(path));
         // Each mount may be its home, or its cache.
-        node.model_of_hub(|name| Model::new(name, &self.mounts(), self.mounts()));
+        node.model_of_hub(|name| Model::new(name, &self.image.mounts(), self.image.mounts()));
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
-        self.script.find(job.workspace)?;
-        let file = job.state.join(ENV_FILE);
-        files::write_private(&file, env_file(job.environment).as_bytes()).map_err(|error| {
-            let name = file.display().to_string();
-            Problem::file(&name, format!("the container's variables cannot be written: {error}"))
-        })?;
-        let mut command = child::command(self.runtime(), job);
-        command.args(self.arguments(job)?).current_dir(job.workspace);
+        Image::write_env(job)?;
+        let command = self.script_command(job)?;
+        let mut command = child::of_arguments(&command, job);
+        command.current_dir(job.workspace);
         let outcome = process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show);
         // The command is only a client: where it was killed, its container still runs.
         let released = self.release(job.runner, job.state);
@@ -208,7 +310,7 @@ impl Backend for Container {
         if outcome.stop.is_none() && outcome.ending == Ending::Code(NO_CONTAINER) {
             let message = format!(
                 "{} could not run the container; its output above says why",
-                self.runtime()
+                self.image.runtime()
             );
             let problem =
                 Problem::file("", message).hint("try the same on the node: `launch --dry-run` prints the command");
@@ -217,17 +319,23 @@ impl Backend for Container {
         Ok(outcome)
     }
 
+    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
+        let broken = |problem: Problem| Failure::new(Kind::Infrastructure, problem);
+        let way = self.way(job.workspace);
+        let Way::Engine(served) = way.map_err(|problem| Failure::new(Kind::Preflight, problem))? else {
+            return match self.run(job, cancel, show) {
+                Ok(outcome) => Failure::check(&outcome, Kind::Benchmark, "the job"),
+                Err(problems) => Err(Failure::new(Kind::Infrastructure, problems)),
+            };
+        };
+        Image::write_env(job).map_err(broken)?;
+        let ended = served.attempt(job, cancel, show);
+        let released = self.release(job.runner, job.state).map_err(broken);
+        ended.and(released.map(drop))
+    }
+
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
-        let _ = std::fs::remove_file(state.join(ENV_FILE));
-        let filter = format!("label={LABEL}={}", plain(runner));
-        let ids = self.ask(&["ps", "--all", "--quiet", "--filter", &filter])?;
-        // Anything else is a warning of the command.
-        let is_id = |id: &&String| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
-        let ids: Vec<&str> = ids.iter().filter(is_id).map(String::as_str).collect();
-        if !ids.is_empty() {
-            self.ask(&[&["rm", "--force"], &ids[..]].concat())?;
-        }
-        Ok(ids.iter().map(|id| format!("container {id}")).collect())
+        self.image.release(runner, state)
     }
 }
 
@@ -235,7 +343,7 @@ impl Backend for Container {
 ///
 /// # Errors
 /// A text that is no image's name.
-fn image<'a>(job: &'a Prepared<'_>) -> Result<&'a str, Problem> {
+pub(super) fn image<'a>(job: &'a Prepared<'_>) -> Result<&'a str, Problem> {
     let image = job.environment.get("IMAGE").unwrap_or_default();
     let legal = |c: char| c.is_ascii_alphanumeric() || "._-/:@+#".contains(c);
     if image.starts_with(|c: char| c.is_ascii_alphanumeric()) && image.chars().all(legal) {

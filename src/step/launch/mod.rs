@@ -11,7 +11,10 @@ pub mod local;
 pub mod outputs;
 pub mod preflight;
 mod progress;
+pub mod runnable;
 pub mod script;
+pub mod served;
+pub mod serving;
 pub mod slurm;
 pub mod srt;
 
@@ -23,17 +26,19 @@ use std::time::{Duration, SystemTime};
 use self::backend::{Backend, Prepared, Show};
 use self::failure::{Failure, Kind};
 use self::outputs::Expected;
+use crate::config::clusters::Clusters;
 use crate::config::policy::EvalContext;
 use crate::config::problem::{Problem, Problems};
-use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
+use crate::secrets::Mask;
 use crate::step::clean;
 use crate::step::environment::eval_max_model_len;
 use crate::step::eval::context;
 use crate::step::eval::framework;
 use crate::step::eval::job::Job;
 use crate::step::eval::task::{self, Task};
+use crate::step::job_folder;
 use crate::step::places::Places;
 use crate::step::stage::shown;
 
@@ -81,9 +86,10 @@ pub fn launch(
     let _lock = lock(job.state).map_err(infrastructure)?;
     leftovers::adopt();
     clear(backend, job, show)?;
-    let fits = backend.intend(job).map(drop);
-    fits.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
+    let intent = backend.intend(job);
+    let intent = intent.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
     preflight::check(backend, job, limits.preflight, cancel, show)?;
+    lay_folder(intent.backend, job, show)?;
     leftovers::mark(job.state).map_err(|error| {
         let name = job.state.display().to_string();
         infrastructure(Problem::file(
@@ -169,6 +175,25 @@ fn contradiction(failure: &Failure) -> Problem {
     Problem::file("", message).hint("see the end of its output: what failed came after the results")
 }
 
+/// Serves a job on the node that a scheduler gave it: no more than the middle of [`launch`], whose rest is done where the
+/// job was submitted.
+///
+/// # Errors
+/// What failed, and why. Everything that was started is ended.
+pub fn serve(
+    backend: &dyn Backend,
+    job: &Prepared<'_>,
+    cancel: &Cancellation,
+    show: &mut Show<'_>,
+) -> Result<(), Failure> {
+    leftovers::adopt();
+    let unmarked = |error: std::io::Error| infrastructure(Problem::file("", error.to_string()));
+    leftovers::mark(job.state).map_err(unmarked)?;
+    let ran = backend.attempt(job, cancel, show);
+    let released = leftovers::release_own(job.state).map_err(infrastructure);
+    ran.and(released.map(drop))
+}
+
 fn infrastructure(problem: Problem) -> Failure {
     Failure::new(Kind::Infrastructure, problem)
 }
@@ -184,6 +209,17 @@ fn clear(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) 
     }
     let problems = cleaned.problems.into_result();
     problems.map_err(|problems| Failure::new(Kind::Infrastructure, problems))
+}
+
+/// Lays the job's folder into the checkout. Where it cannot be written, only jobs whose scripts read it end here.
+fn lay_folder(backend: &str, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+    let laid = job_folder::lay(job.workspace, job.envelope, job.environment, &Mask::of_environment());
+    let Err(problem) = laid else { return Ok(()) };
+    if backend != "local" && job_folder::is_needed(job.workspace) {
+        return Err(infrastructure(problem));
+    }
+    show(&format!("launch: warning: {}", problem.message));
+    Ok(())
 }
 
 /// Releases what a runner's earlier launch left, also one that was killed. Says what it released.
@@ -237,21 +273,22 @@ pub fn eval_context(
 
 /// The eval task that a job was given beside its row: EVAL_TASKS, else, where the row names no suite, its cluster's.
 #[must_use]
-pub fn given_task(envelope: &Envelope, runners: &Runners, runner: &str) -> Option<String> {
-    let variable = std::env::var("EVAL_TASKS").ok().filter(|task| !task.trim().is_empty());
+pub fn given_task(envelope: &Envelope, clusters: &Clusters, runner: &str) -> Option<String> {
+    let job = Job::here(None);
+    let variable = task::given(|name| job.text(name)).map(str::to_owned);
     let suite = envelope
         .row
         .eval
         .evaluator
         .as_ref()
         .is_some_and(|e| !e.suite.is_empty());
-    variable.or_else(|| cluster_task(runners, runner).filter(|_| !suite))
+    variable.or_else(|| cluster_task(clusters, runner).filter(|_| !suite))
 }
 
 /// The eval task of a runner's cluster, for rows that name no suite.
 #[must_use]
-pub fn cluster_task(runners: &Runners, runner: &str) -> Option<String> {
-    runners.cluster(runner)?.1.backend.eval_task().map(str::to_owned)
+pub fn cluster_task(clusters: &Clusters, runner: &str) -> Option<String> {
+    clusters.of(runner)?.1.backend.eval_task().map(str::to_owned)
 }
 
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.

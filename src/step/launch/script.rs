@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::backend::{Backend, Intent, Prepared, Show};
 use super::preflight::Node;
+use super::serving::Serving;
 use super::{LAUNCH_LOG, child};
 use crate::config::clusters::{self, Uses};
 use crate::config::problem::{Problem, Problems};
@@ -16,6 +17,8 @@ use crate::process::{self, Cancellation, Outcome};
 pub struct Script {
     /// The script, from the checkout's root.
     pub path: String,
+    /// Whether the cluster names it.
+    named: bool,
     /// What it starts that may outlive it.
     uses: Uses,
 }
@@ -26,11 +29,12 @@ impl Script {
     /// # Errors
     /// A runner whose fleet cannot name a file.
     pub fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
+        let named = path.is_some();
         let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
         let uses = Uses::default();
-        path.map(|path| Self { path, uses }).ok_or_else(|| {
+        path.map(|path| Self { path, named, uses }).ok_or_else(|| {
             Problem::file("", format!("no launch script can be named after the runner `{runner}`"))
-                .hint("give the cluster a `path` in configs/runners.yaml")
+                .hint("give the cluster a `path` in configs/clusters.yaml")
         })
     }
 
@@ -56,6 +60,27 @@ impl Script {
         }
         let message = format!("there is no launch script `{}`", file.display());
         Err(Problem::file(&self.path, message).hint("write it, or name another by the cluster's `path`"))
+    }
+}
+
+impl Script {
+    /// What serves instead of the script: nothing where the checkout has one, or the cluster names one.
+    ///
+    /// # Errors
+    /// There is neither a script nor an engine.
+    pub fn or_engine<'e>(
+        &self,
+        workspace: &Path,
+        engine: &'e Result<Serving, Problem>,
+    ) -> Result<Option<&'e Serving>, Problem> {
+        if self.named || workspace.join(&self.path).is_file() {
+            return Ok(None);
+        }
+        engine.as_ref().map(Some).map_err(|problem| {
+            let mut problem = problem.clone();
+            problem.message = format!("there is no launch script `{}`, and {}", self.path, problem.message);
+            problem
+        })
     }
 }
 

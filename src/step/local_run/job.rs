@@ -276,14 +276,23 @@ impl<'a> Job<'a> {
     fn launch(&self) -> Command {
         let mut command = self.command(&["launch", "--runner-name", &self.chosen.runner]);
         command.arg("--workspace").arg(&self.workspace);
-        command.arg("--runner-config").arg(&self.local.runner_config);
+        self.fleet(&mut command);
         command
     }
 
     fn release(&self) -> Command {
         let mut command = self.command(&["launch", "--release", "--runner-name", &self.chosen.runner]);
-        command.arg("--runner-config").arg(&self.local.runner_config);
+        self.fleet(&mut command);
         command
+    }
+
+    /// Names the files of the fleet.
+    fn fleet(&self, command: &mut Command) {
+        command.arg("--runner-config").arg(&self.local.fleet.runners);
+        command.arg("--cluster-config").arg(&self.local.fleet.clusters);
+        if let Some(engines) = &self.local.fleet.engines {
+            command.arg("--engine-config").arg(engines);
+        }
     }
 
     fn process(&self) -> Command {
@@ -311,6 +320,8 @@ impl<'a> Job<'a> {
         let mut command = self.command(&["eval", "validate"]);
         command.arg("--meta-env").arg(self.workspace.join("meta_env.json"));
         command.arg("--results-glob").arg(self.workspace.join("results*.json"));
+        command.arg("--cluster-config").arg(&self.local.fleet.clusters);
+        command.env("RUNNER_NAME", &self.chosen.runner);
         command
     }
 
@@ -347,7 +358,12 @@ impl<'a> Job<'a> {
 
 /// What a failed step said was wrong: its errors, each in a line.
 fn reason(lines: &VecDeque<String>, outcome: &Outcome, log: &Path) -> String {
-    let errors: Vec<&str> = lines.iter().filter_map(|line| line.strip_prefix("error: ")).collect();
+    // `error[id]: what is wrong`
+    let message = |line: &'_ String| -> Option<String> {
+        let (_, message) = line.strip_prefix("error")?.split_once(": ")?;
+        Some(message.to_owned())
+    };
+    let errors: Vec<String> = lines.iter().filter_map(message).collect();
     if errors.is_empty() {
         return format!("it {outcome}; see {}", log.display());
     }

@@ -19,8 +19,8 @@ use indexmap::IndexSet;
 pub use job::{Finished, Verdict};
 
 use super::results::file;
+use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::problem::{Problem, Problems, nearest};
-use crate::config::runners::Runners;
 use crate::matrix::envelope::Envelope;
 use crate::plural;
 use crate::process::Cancellation;
@@ -37,8 +37,8 @@ pub struct LocalRun {
     pub out: PathBuf,
     /// The binary whose commands are called.
     pub program: PathBuf,
-    /// The runners file.
-    pub runner_config: PathBuf,
+    /// The files of the fleet.
+    pub fleet: FleetFiles,
     /// Jobs at a time.
     pub jobs: usize,
 }
@@ -57,7 +57,7 @@ pub struct Chosen {
 ///
 /// # Errors
 /// A text that is no glob, nothing that it takes, and jobs of clusters whose servers do not run on this machine.
-pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -> Result<Vec<Chosen>, Problems> {
+pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, fleet: &Fleet) -> Result<Vec<Chosen>, Problems> {
     let glob = only.map(Glob::new).transpose().map_err(|error| {
         Problem::file("", format!("--only is no pattern: {error}")).hint("write names with `*` and `?`")
     })?;
@@ -73,7 +73,7 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, runners: &Runners) -
     let mut problems = Problems::default();
     let mut chosen = Vec::new();
     for envelope in envelopes.into_iter().filter(takes) {
-        match local_runner(&envelope, runners) {
+        match local_runner(&envelope, fleet) {
             Ok(runner) => chosen.push(Chosen { envelope, runner }),
             Err(problem) => problems.push(problem),
         }
@@ -111,9 +111,10 @@ fn names(envelopes: &[Envelope]) -> IndexSet<String> {
 }
 
 /// The runner of this machine that a job gets.
-fn local_runner(envelope: &Envelope, runners: &Runners) -> Result<String, Problem> {
+fn local_runner(envelope: &Envelope, fleet: &Fleet) -> Result<String, Problem> {
     let label = &envelope.runs_on;
-    let runner = runners
+    let runner = fleet
+        .runners
         .labels
         .get(label)
         .and_then(|names| names.first())
@@ -122,7 +123,7 @@ fn local_runner(envelope: &Envelope, runners: &Runners) -> Result<String, Proble
         let message = format!("the job `{}` ({}) cannot run here: {why}", envelope.name, envelope.id);
         Problem::file("", message).hint("leave it out with --only, or give its runner a `local` cluster")
     };
-    match runners.cluster(runner) {
+    match fleet.clusters.of(runner) {
         Some((_, cluster)) if cluster.backend.runs_anywhere() => Ok(runner.clone()),
         Some((name, cluster)) => Err(refused(format!(
             "the cluster `{name}` of `{label}` starts jobs by `{}`",

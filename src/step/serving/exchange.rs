@@ -112,7 +112,7 @@ impl Server {
             client: Client::builder(TokioExecutor::new()).build(connector),
             uri,
             route: request.route,
-            model: request.model.clone(),
+            model: request.served.as_ref().unwrap_or(&request.model).clone(),
             timeout: request.timeout,
         })
     }

@@ -60,8 +60,10 @@ pub struct Request {
     pub endpoint: String,
     /// The route.
     pub route: Route,
-    /// The served model's name.
+    /// The model's name, as the result says it.
     pub model: String,
+    /// The name that the server knows it by, where that is another.
+    pub served: Option<String>,
     /// The most tokens of a prompt.
     pub isl: u64,
     /// The most tokens of an answer.

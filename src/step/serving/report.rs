@@ -198,6 +198,7 @@ mod tests {
             endpoint: String::new(),
             route: Route::Completions,
             model: "org/m".to_owned(),
+            served: None,
             isl: 100,
             osl: 3,
             range_ratio: 1.0,

@@ -123,19 +123,15 @@ impl Example {
         })
     }
 
-    /// The runner label, its runner, and what starts jobs there, as the runners file of the starter.
+    /// The runner label and its runner, as the runners file of the starter.
     #[must_use]
     pub fn runners(&self) -> String {
         let Hardware {
             name,
-            gpus,
             per_node,
             memory_gb,
+            ..
         } = *self.hardware;
-        let gpus = Gpus::CHOICES
-            .iter()
-            .find(|(_, own)| *own == gpus)
-            .map_or("none", |(name, _)| name);
         format!(
             "# yaml-language-server: $schema=schemas/runners.schema.json
 #
@@ -148,8 +144,22 @@ labels:
 # the host that jobs may take, which `free -m` shows, less what the system needs.
 hardware: {{}}
   # {name}: {{ available-cpu-dram-mib: 1_966_080, gpus-per-node: {per_node} }}
+"
+        )
+    }
 
-# What starts a job on a runner: a container of the row's own image on the runner's host.
+    /// What starts jobs on that runner, as the clusters file of the starter.
+    #[must_use]
+    pub fn clusters(&self) -> String {
+        let gpus = Gpus::CHOICES
+            .iter()
+            .find(|(_, own)| *own == self.hardware.gpus)
+            .map_or("none", |(name, _)| name);
+        format!(
+            "# yaml-language-server: $schema=schemas/clusters.schema.json
+#
+# What starts a job on a runner: a container of the row's own image on the runner's host. Without a launch script of the
+# repository's own, `runners/launch_{name}.sh`, the server is the one of the row's engine in engines.yaml.
 clusters:
   {name}:
     backend: container
@@ -163,6 +173,7 @@ clusters:
     # A job that prints nothing for so long hangs.
     idle-minutes: 60
 ",
+            name = self.hardware.name,
             runtime = self.runtime,
         )
     }

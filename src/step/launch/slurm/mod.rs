@@ -8,6 +8,7 @@ mod call;
 mod follow;
 mod jobs;
 mod nodes;
+pub mod on_node;
 mod release;
 mod state;
 mod submit;
@@ -16,7 +17,7 @@ mod tail;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::config::clusters::{self, Slurm, fleet_script};
+use crate::config::clusters::Slurm;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome, Stop};
 use crate::secrets::Mask;
@@ -25,6 +26,8 @@ use crate::step::results::file;
 use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
 use super::preflight::Node;
+use super::script::Script;
+use on_node::OnNode;
 use submit::Submitted;
 
 pub(super) use follow::{Job, follow};
@@ -46,20 +49,33 @@ pub struct SlurmBackend {
     pub gpus_per_node: Option<u64>,
     /// What no line of a log may show.
     pub mask: Mask,
+    /// What serves rows without a launch script.
+    pub on_node: OnNode,
+}
+
+/// What the batch job runs: the batch script, its file's name, and the arguments.
+struct Batch {
+    text: &'static str,
+    file: &'static str,
+    arguments: Vec<String>,
 }
 
 impl SlurmBackend {
-    /// The launch script, from the checkout's root.
-    fn script(&self, runner: &str) -> Result<String, Problem> {
-        self.settings
-            .path
-            .clone()
-            .or_else(|| fleet_script(runner))
-            .ok_or_else(|| {
-                let fleet = clusters::fleet(runner);
-                Problem::file("", format!("`{fleet}` is no name of a launch script"))
-                    .hint("give the cluster a `path` in configs/runners.yaml")
-            })
+    /// The launch script, where the checkout has it or the cluster names it; else the row is served on the node.
+    fn batch(&self, job: &Prepared<'_>) -> Result<Batch, Problem> {
+        let script = Script::new(self.settings.path.as_deref(), job.runner)?;
+        Ok(match script.or_engine(job.workspace, &self.on_node.serving)? {
+            None => Batch {
+                text: submit::BATCH,
+                file: "batch.sh",
+                arguments: vec![script.path],
+            },
+            Some(_) => Batch {
+                text: submit::SERVED,
+                file: "served.sh",
+                arguments: self.on_node.command(job)?,
+            },
+        })
     }
 
     /// The arguments of sbatch.
@@ -75,7 +91,6 @@ impl SlurmBackend {
         let folder = job.state.join(FOLDER);
         let name = take(job_name(job.runner).map(str::to_owned));
         let log = take(pattern(&folder).map(|folder| format!("{folder}/job-%j.raw")));
-        let script = take(self.script(job.runner));
         let time = settings.time.clone();
         let mut arguments = vec![
             "--parsable".to_owned(),
@@ -99,8 +114,13 @@ impl SlurmBackend {
             arguments.push(format!("--nodes={}", take(count)));
         }
         arguments.extend(settings.extra.iter().cloned());
-        arguments.push(folder.join("batch.sh").display().to_string());
-        arguments.push(script);
+        match self.batch(job) {
+            Ok(batch) => {
+                arguments.push(folder.join(batch.file).display().to_string());
+                arguments.extend(batch.arguments);
+            }
+            Err(problem) => problems.push(problem),
+        }
         if let Err(refused) = submit::check(job.environment) {
             problems.extend(refused);
         }
@@ -108,12 +128,16 @@ impl SlurmBackend {
         Ok(arguments)
     }
 
-    /// The launch script's file, if it is there.
+    /// The launch script's file is there, if the job runs one.
     ///
     /// # Errors
     /// It is not, or is a link.
-    pub fn find_script(&self, job: &Prepared<'_>) -> Result<PathBuf, Problem> {
-        plain_file(job.workspace, Path::new(&self.script(job.runner)?))
+    pub fn find_script(&self, job: &Prepared<'_>) -> Result<(), Problem> {
+        let batch = self.batch(job)?;
+        match batch.arguments.as_slice() {
+            [script] => plain_file(job.workspace, Path::new(script)).map(drop),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -121,29 +145,35 @@ impl Backend for SlurmBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let mut command = vec!["sbatch".to_owned()];
         command.extend(self.arguments(job, "<a token of this launch>")?);
+        let batch = self.batch(job)?;
+        let envelope = serde_json::to_string(job.envelope).map_err(|error| Problem::file("", error.to_string()))?;
+        let mut files = vec![(job.state.join(FOLDER).join(batch.file), batch.text.to_owned())];
+        if batch.arguments.len() > 1 {
+            files.push((OnNode::envelope(job.state), envelope));
+        }
         Ok(Intent {
             backend: "slurm",
             commands: vec![command],
-            files: vec![(job.state.join(FOLDER).join("batch.sh"), submit::BATCH.to_owned())],
+            files,
         })
     }
 
     fn preflight(&self, node: &mut Node<'_>) {
-        node.note(self.find_script(node.job).map(drop));
+        node.note(self.find_script(node.job));
         controller(node);
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let started = Instant::now();
-        let mut problems = self.intend(job).err().unwrap_or_default();
-        problems.0.extend(self.find_script(job).err());
-        problems.into_result()?;
+        let intent = self.intend(job)?;
+        self.find_script(job)?;
         let folder = folder(job.state, FOLDER)?;
-        let batch = folder.join("batch.sh");
-        file::write_atomic(&batch, submit::BATCH.as_bytes()).map_err(|error| {
-            let name = batch.display().to_string();
-            Problem::file(&name, format!("`{name}` cannot be written: {error}"))
-        })?;
+        for (path, text) in &intent.files {
+            file::write_atomic(path, text.as_bytes()).map_err(|error| {
+                let name = path.display().to_string();
+                Problem::file(&name, format!("`{name}` cannot be written: {error}"))
+            })?;
+        }
         let record = Record::create(job.state)?;
         let arguments = self.arguments(job, &record.token())?;
         let id = match submit::submit(&arguments, job.environment, job.workspace, &record, cancel, show)? {

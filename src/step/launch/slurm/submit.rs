@@ -27,6 +27,19 @@ pub const BATCH: &str = "\
 ) </dev/null >/dev/null 2>&1 &
 exec bash \"$1\"
 ";
+/// The batch script of a job without a launch script: its arguments are the whole command.
+pub const SERVED: &str = "\
+#!/bin/bash
+(
+    trap '' TERM INT
+    trap 'kill -KILL 0' USR2
+    while kill -0 $$; do
+        sleep 1 &
+        wait $!
+    done
+) </dev/null >/dev/null 2>&1 &
+exec \"$@\"
+";
 /// The signal at which the batch script kills what is left of its job.
 pub const LAST_SIGNAL: &str = "--signal=USR2";
 
@@ -85,7 +98,8 @@ pub fn check(environment: &Environment) -> Result<(), Problems> {
         .filter(|name| RESERVED.iter().any(|start| name.starts_with(start)))
     {
         let message = format!("the variable `{name}` cannot be passed to a Slurm job: sbatch takes it for an option");
-        problems.push(Problem::file("", message).hint("give options in the cluster's `extra` of configs/runners.yaml"));
+        problems
+            .push(Problem::file("", message).hint("give options in the cluster's `extra` of configs/clusters.yaml"));
     }
     problems.into_result()
 }
@@ -190,7 +204,7 @@ fn refused(failure: Option<Failure>) -> Problem {
         ),
         Some(failure @ Failure::Refused(_)) => (
             failure.to_string(),
-            "correct the cluster in configs/runners.yaml: its partition, account, time and extra options",
+            "correct the cluster in configs/clusters.yaml: its partition, account, time and extra options",
         ),
     };
     Problem::file("", message).hint(hint)

@@ -1,0 +1,147 @@
+//! The `container` backend: docker or podman on the runner's host.
+
+use schemars::JsonSchema;
+
+use super::Settings;
+use super::decode::{absolute, inside, matching, port, seconds};
+use crate::config::decode::{Decoder, Fields};
+use crate::config::tree::Node;
+
+/// A container on the runner's host.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub struct Container {
+    /// The command that runs containers.
+    pub runtime: Runtime,
+    /// The GPUs that the container sees; none unless given.
+    #[schemars(default)]
+    pub gpus: Gpus,
+    /// Folders of the host that it sees.
+    #[schemars(default)]
+    pub mounts: Vec<Mount>,
+    /// Its `/dev/shm`, such as `64g`.
+    #[schemars(regex(pattern = "^[1-9][0-9]*[bkmg]$"))]
+    pub shm_size: Option<String>,
+    /// Its network, such as `host`.
+    #[schemars(regex(pattern = "^[A-Za-z0-9][A-Za-z0-9_.-]*$"))]
+    pub network: Option<String>,
+    /// The script that it runs, from the repository's root; unless given, `runners/launch_<fleet>.sh` where that is
+    /// there, else the server of the row's engine.
+    pub path: Option<String>,
+    /// The port that a server without a launch script serves on; a free one is taken unless given.
+    #[schemars(range(min = 1, max = 65535))]
+    pub port: Option<u16>,
+    /// Seconds within which such a server must be healthy; 1800 unless given.
+    #[schemars(default = "super::ready_timeout", range(min = 1, max = 86400))]
+    pub ready_timeout_seconds: u64,
+    /// The eval task of rows that name no suite, a file or a name under `configs/evals`; `gsm8k` unless given.
+    #[schemars(length(min = 1))]
+    pub eval_task: Option<String>,
+}
+
+/// What runs containers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub enum Runtime {
+    /// docker
+    Docker,
+    /// podman
+    Podman,
+}
+
+impl Runtime {
+    /// Every value with its text form, which is the command's name.
+    pub const CHOICES: [(&'static str, Self); 2] = [("docker", Self::Docker), ("podman", Self::Podman)];
+}
+
+/// The GPUs that a container sees.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+pub enum Gpus {
+    /// No GPU.
+    #[default]
+    None,
+    /// Every GPU of NVIDIA's.
+    Nvidia,
+    /// Every GPU of AMD's: `/dev/kfd` and `/dev/dri`.
+    Amd,
+}
+
+impl Gpus {
+    /// Every value with its text form.
+    pub const CHOICES: [(&'static str, Self); 3] = [("none", Self::None), ("nvidia", Self::Nvidia), ("amd", Self::Amd)];
+}
+
+/// A folder of the host in a container.
+#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Mount {
+    /// Its absolute path on the host.
+    #[schemars(regex(pattern = "^/"))]
+    pub host: String,
+    /// Its absolute path in the container.
+    #[schemars(regex(pattern = "^/"))]
+    pub container: String,
+    /// Whether the container may only read it; `false` unless given.
+    #[schemars(default)]
+    pub read_only: bool,
+}
+
+impl Settings for Container {
+    fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
+        let runtime = f.required(d, "runtime", |d, n, name| d.choice(n, name, &Runtime::CHOICES));
+        let gpus = f.optional(d, "gpus", |d, n, name| d.choice(n, name, &Gpus::CHOICES));
+        let mounts = f.optional(d, "mounts", mounts);
+        let shm_size = f.optional(d, "shm-size", |d, n, name| {
+            matching(d, n, name, is_size, "write it as `64g`")
+        });
+        let network = f.optional(d, "network", |d, n, name| {
+            matching(d, n, name, is_network, "write `host`, or a network's name")
+        });
+        let path = f.optional(d, "path", inside);
+        let port = f.optional(d, "port", port);
+        let ready = f.optional(d, "ready-timeout-seconds", seconds);
+        let eval_task = f.optional(d, "eval-task", Decoder::string);
+        Some(Container {
+            runtime: runtime?,
+            gpus: gpus.unwrap_or_default(),
+            mounts: mounts.unwrap_or_default(),
+            shm_size,
+            network,
+            path,
+            port,
+            ready_timeout_seconds: ready.unwrap_or_else(super::ready_timeout),
+            eval_task,
+        })
+    }
+}
+
+/// Folders of the host.
+pub(super) fn mounts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<Mount>> {
+    d.list(node, name, 1, mount)
+}
+
+fn mount(d: &mut Decoder, node: &Node<'_>) -> Option<Mount> {
+    let mut f = d.fields(node, "a mount")?;
+    let host = f.required(d, "host", absolute);
+    let container = f.required(d, "container", absolute);
+    let read_only = f.optional(d, "read-only", Decoder::boolean);
+    f.finish(d);
+    Some(Mount {
+        host: host?,
+        container: container?,
+        read_only: read_only.unwrap_or(false),
+    })
+}
+
+fn is_size(text: &str) -> bool {
+    text.strip_suffix(['b', 'k', 'm', 'g'])
+        .is_some_and(|digits| !digits.starts_with('0') && digits.parse::<u32>().is_ok_and(|n| n > 0))
+}
+
+fn is_network(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphanumeric())
+        && text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
