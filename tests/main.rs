@@ -37,6 +37,7 @@ mod screens;
 mod serving;
 mod shell_library;
 mod slurm;
+mod suites;
 mod support;
 mod throughput;
 mod validate;

@@ -111,7 +111,51 @@ fn every_file_names_its_schema_and_fits_it() {
 }
 
 /// Texts that use every field of their kind; `FIELDS` stands for all fields of a row.
-const WHOLE: [(Kind, &str); 10] = [
+const WHOLE: [(Kind, &str); 11] = [
+    (
+        Kind::Frameworks,
+        "frameworks:
+  some:
+    description: d
+    python: \"3.12\"
+    packages: [a==1]
+    packages-alone: [b==2]
+    archive:
+      url: u
+      ref: r
+      paths: [a]
+      sha256: 0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef
+      git-ids:
+        a/b: 0123456789abcdef0123456789abcdef01234567
+    client: c.py
+    environment:
+      KEY: \"{api-key}\"
+    most-concurrency: 8
+    exit-codes: [0, 1]
+    case-file: cases.jsonl
+    report:
+      file: some_report.json
+      checks: [/a]
+      passed: [/b]
+      of: [/c]
+      unserved: [/d]
+      unserved-rows:
+        rows: /rows
+        text: /text
+        pattern: p
+        except: e
+      shares:
+        share:
+          passed: [/e]
+          of: [/f]
+    suites:
+      suite:
+        arguments: [\"{model}\"]
+        cases: 1
+        checks: 2
+        deadline-seconds: 900
+",
+    ),
     (
         Kind::Master,
         "a:

@@ -27,7 +27,7 @@ use crate::matrix::expand::Expansion;
 use crate::matrix::row::Row;
 use crate::plural;
 use crate::repo::CHANGELOG;
-use crate::step::eval::task;
+use crate::step::eval::{framework, task};
 use crate::step::launch::runnable;
 
 /// `sweepctl check`
@@ -121,8 +121,9 @@ impl Check {
                     let place = path.display().to_string();
                     let problem =
                         findings::UNKNOWN_KIND.file(&place, format!("`{place}` has no name that says what it is"));
-                    let names = "*-master.yaml, runners.yaml, clusters.yaml, engines.yaml, perf-changelog.yaml, eval-policy.yaml, labels.yaml, \
-                                 thresholds.yaml, ci-priority.yaml, workflows.yaml";
+                    let names = "*-master.yaml, runners.yaml, clusters.yaml, engines.yaml, perf-changelog.yaml, \
+                                 eval-policy.yaml, labels.yaml, thresholds.yaml, ci-priority.yaml, frameworks.yaml, \
+                                 workflows.yaml";
                     problems.push(problem.hint(format!("known names: {names}")));
                 }
             }
@@ -131,19 +132,23 @@ impl Check {
     }
 }
 
-/// The files of a repository: in its `configs`, in the folder itself, and its changelog.
+/// The files of a repository: in its `configs` and its folder of evals, in the folder itself, and its changelog.
 fn in_folder(folder: &Path) -> Vec<(Kind, PathBuf)> {
-    let mut files: Vec<(Kind, PathBuf)> = [folder.join(CONFIGS), folder.to_path_buf()]
-        .iter()
-        .filter_map(|folder| std::fs::read_dir(folder).ok())
-        .flatten()
-        .filter_map(|entry| {
-            let entry = entry.ok()?;
-            let kind = Kind::of(entry.file_name().to_str()?)?;
-            let path = entry.path();
-            Some((kind, path.strip_prefix(".").map(Path::to_path_buf).unwrap_or(path)))
-        })
-        .collect();
+    let mut files: Vec<(Kind, PathBuf)> = [
+        folder.join(CONFIGS),
+        folder.join(CONFIGS).join("evals"),
+        folder.to_path_buf(),
+    ]
+    .iter()
+    .filter_map(|folder| std::fs::read_dir(folder).ok())
+    .flatten()
+    .filter_map(|entry| {
+        let entry = entry.ok()?;
+        let kind = Kind::of(entry.file_name().to_str()?)?;
+        let path = entry.path();
+        Some((kind, path.strip_prefix(".").map(Path::to_path_buf).unwrap_or(path)))
+    })
+    .collect();
     files.sort_by(|(_, a), (_, b)| a.cmp(b));
     // The changelog last: what it says leans on all others.
     files.sort_by_key(|(_, path)| path.ends_with(CHANGELOG));
@@ -158,6 +163,9 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
             .filter(move |(kind, _)| *kind == wanted)
             .map(|(_, source)| source)
     };
+    for source in of(Kind::EvalPolicy) {
+        evaluators_run(source)?;
+    }
     let master_files: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
     let master = master::load(&master_files)?;
     let Some(runners) = of(Kind::Runners).next() else {
@@ -212,6 +220,34 @@ fn unknown_runners(master: &Master, runners: &Runners) -> Problems {
         NO_SUCH_RUNNER.here(&config.place, message).hint(hint)
     });
     Problems(said.collect())
+}
+
+/// Whether something runs every evaluator that the active policy can select. Task and frameworks files are looked for
+/// in the repository of the policy file.
+fn evaluators_run(source: &Arc<Source>) -> Result<(), Problems> {
+    let policies = EvalPolicies::load(source)?;
+    let Some(policy) = policies.policies.get(&policies.active) else {
+        return Ok(());
+    };
+    let root = Path::new(&source.name).parent().and_then(Path::parent);
+    let root = root
+        .filter(|root| !root.as_os_str().is_empty())
+        .unwrap_or(Path::new("."));
+    let mut problems = Problems::default();
+    for (rule, evaluator) in policy.evaluators() {
+        for mut problem in framework::suite(evaluator, &[root.to_path_buf()])
+            .err()
+            .unwrap_or_default()
+            .0
+        {
+            if problem.file.is_empty() {
+                problem.file.clone_from(&source.name);
+            }
+            problem.message = format!("rule `{rule}` of policy `{}`: {}", policies.active, problem.message);
+            problems.push(problem);
+        }
+    }
+    problems.into_result()
 }
 
 /// Whether the thresholds can work; of files that cannot be read nothing is said a second time.

@@ -146,10 +146,13 @@ pub struct Run {
     /// Keep the raw output folders
     #[arg(long)]
     keep: bool,
-    /// Seconds that one concurrency may take [default: no limit but the job's]
-    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Seconds that one concurrency may take [default: the suite's, else no limit but the job's]
+    #[arg(long, visible_alias = "timeout-seconds", value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..))]
     point_timeout: Option<u64>,
-    /// Wait until the model answers on the chat route too, as vendors' suites need
+    /// A copy of the framework's source, a folder or a .tar.gz [default: SWEEPCTL_EVAL_SOURCES/<framework>, else its URL]
+    #[arg(long, value_name = "PATH")]
+    source: Option<PathBuf>,
+    /// Wait until the model answers on the chat route too; vendors' suites do so by themselves
     #[arg(long)]
     wait_for_chat: bool,
     /// The temperature that answers are drawn with [default: 0]
@@ -224,6 +227,7 @@ impl Run {
             keep: self.keep,
             point_timeout: self.point_timeout.map(Duration::from_secs),
             wait_for_chat: self.wait_for_chat,
+            source: self.source.clone(),
         }
     }
 

@@ -9,6 +9,7 @@ use crate::config::policy::{GroupBy, Pick, Rule};
 use crate::config::types::ScenarioType;
 use crate::matrix::evals::{self, EvalMode, Examined, Group, Outcome};
 use crate::matrix::row::{Conc, Row};
+use crate::step::eval::framework;
 
 /// `sweepctl explain`
 #[derive(Debug, Args)]
@@ -167,7 +168,13 @@ fn taken_because(rule: &Rule, pick: Pick) -> String {
     };
     match &rule.evaluator {
         Some(evaluator) if !evaluator.suite.is_empty() => {
-            format!("{what}, by {} {}", evaluator.framework, evaluator.suite)
+            let size = match framework::suite(evaluator, &[".".into()]) {
+                Ok(Some(suite)) if suite.cases == suite.checks => format!(" ({} cases)", suite.cases),
+                Ok(Some(suite)) => format!(" ({} cases, {} checks)", suite.cases, suite.checks),
+                Ok(None) => String::new(),
+                Err(_) => ", which nothing here runs".to_owned(),
+            };
+            format!("{what}, by {} {}{size}", evaluator.framework, evaluator.suite)
         }
         _ => what,
     }

@@ -27,6 +27,8 @@ How questions are answered:
 one, the last plain arithmetic expression in the text is computed; without that, the answer is 0.
   A reply ends in `#### 42`, or `The answer is (C).` where the answer is a letter. A prompt that mentions `####` or \
 `\\boxed` gets its answer in that form.
+  A chat request with `tools` is answered by a call, unless its `tool_choice` is `none`, or it ends in a tool's result: \
+of the tool that the question names, else of the first, with the smallest arguments that fit its schema.
   The same seed and question always get the same answer, in any order and at any concurrency.
   A token is a word here: what white space separates.
 

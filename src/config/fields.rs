@@ -453,7 +453,7 @@ fields! {
     EvalOnly = "eval-only", SOME;
     EvalConc = "eval-conc", MULTI_MAY;
     EvalAllConcs = "eval-all-concs", MULTI_MAY;
-    EvalFramework = "eval-framework", SOME, var = "EVAL_FRAMEWORK";
+    EvalFramework = "eval-framework", SOME, var = "EVAL_FRAMEWORK", meta = "eval_framework";
     EvalSuite = "eval-suite", SOME, var = "EVAL_SUITE", meta = "eval_suite";
     RecipeFingerprint = "recipe-fingerprint", SOME, point, var = "RECIPE_FINGERPRINT", meta = "recipe_fingerprint",
         publish = 7 "recipe_fingerprint";

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use super::changelog::{Changelog, ChangelogFile};
 use super::clusters::Clusters;
 use super::engines::Engines;
+use super::frameworks::EvalFrameworks;
 use super::labels::Labels;
 use super::master::{self, MasterFile};
 use super::policy::EvalPolicies;
@@ -32,6 +33,8 @@ pub enum Kind {
     Changelog,
     /// `configs/eval-policy.yaml`
     EvalPolicy,
+    /// `configs/evals/frameworks.yaml`
+    Frameworks,
     /// `configs/labels.yaml`
     Labels,
     /// `configs/thresholds.yaml`
@@ -44,13 +47,14 @@ pub enum Kind {
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Master,
         Self::Runners,
         Self::Clusters,
         Self::Engines,
         Self::Changelog,
         Self::EvalPolicy,
+        Self::Frameworks,
         Self::Labels,
         Self::Thresholds,
         Self::CiPriority,
@@ -67,6 +71,7 @@ impl Kind {
             Self::Engines => "engines",
             Self::Changelog => "changelog",
             Self::EvalPolicy => "eval-policy",
+            Self::Frameworks => "frameworks",
             Self::Labels => "labels",
             Self::Thresholds => "thresholds",
             Self::CiPriority => "ci-priority",
@@ -83,6 +88,7 @@ impl Kind {
             "engines.yaml" => Some(Self::Engines),
             "perf-changelog.yaml" => Some(Self::Changelog),
             "eval-policy.yaml" => Some(Self::EvalPolicy),
+            "frameworks.yaml" => Some(Self::Frameworks),
             "labels.yaml" => Some(Self::Labels),
             "thresholds.yaml" => Some(Self::Thresholds),
             "ci-priority.yaml" => Some(Self::CiPriority),
@@ -102,6 +108,7 @@ impl Kind {
             Self::Engines => schema_of::<Engines>("Engines"),
             Self::Changelog => schema_of::<ChangelogFile>("Changelog"),
             Self::EvalPolicy => schema_of::<EvalPolicies>("Eval policies"),
+            Self::Frameworks => schema_of::<EvalFrameworks>("Eval frameworks"),
             Self::Labels => schema_of::<Labels>("Labels"),
             Self::Thresholds => schema_of::<Thresholds>("Thresholds"),
             Self::CiPriority => schema_of::<Priorities>("Priorities"),
@@ -124,6 +131,7 @@ impl Kind {
                 changelog.decode(&changelog.items())?.len()
             }
             Self::EvalPolicy => EvalPolicies::load(source)?.policies.len(),
+            Self::Frameworks => EvalFrameworks::load(source)?.frameworks.len(),
             Self::Labels => {
                 let labels = Labels::load(source)?;
                 labels.primary.len() + labels.modifiers.len()
@@ -150,6 +158,7 @@ impl Kind {
             Self::Engines => "engine",
             Self::Changelog => "entry",
             Self::EvalPolicy => "policy",
+            Self::Frameworks => "framework",
             Self::Thresholds => "threshold",
             Self::CiPriority => "file",
             Self::Workflows => "workflow",

@@ -13,6 +13,7 @@ pub mod environment;
 pub mod fields;
 pub mod fleet;
 pub mod floors;
+pub mod frameworks;
 pub mod kind;
 pub mod labels;
 pub mod master;

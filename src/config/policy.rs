@@ -47,6 +47,18 @@ pub struct EvalPolicy {
 }
 
 impl EvalPolicy {
+    /// The evaluators that its rules name, each once, with the first rule that does.
+    pub fn evaluators(&self) -> impl Iterator<Item = (&str, &Evaluator)> {
+        let rules = self.selection.rules.iter().chain(&self.all_evals.rules);
+        let mut seen: Vec<&Evaluator> = Vec::new();
+        rules.filter_map(move |rule| {
+            let evaluator = rule.evaluator.as_ref()?;
+            let new = !seen.contains(&evaluator);
+            seen.push(evaluator);
+            new.then_some((rule.name.as_str(), evaluator))
+        })
+    }
+
     /// The suites that its rules name.
     pub fn suites(&self) -> impl Iterator<Item = &str> {
         let rules = self.selection.rules.iter().chain(&self.all_evals.rules);

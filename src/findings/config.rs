@@ -1,6 +1,18 @@
 //! Values of configuration files.
 
 super::findings! {
+    UNKNOWN_EVALUATOR = Error "config/unknown-evaluator"
+        "An evaluator that nothing here runs"
+        "A job that is given one fails once its server has started: no GPU is asked for that."
+        "Correct the name, or describe the evaluator in `configs/evals/frameworks.yaml`.";
+    EVAL_PLACEHOLDER = Error "config/unknown-placeholder"
+        "A placeholder that an eval framework does not know"
+        "The program would be given the braces as they stand."
+        "Use one of the known placeholders, which the message lists.";
+    UNKNOWN_SUITE = Error "config/unknown-suite"
+        "A suite or task that its evaluator does not have"
+        "A job that is given one fails once its server has started: no GPU is asked for that."
+        "Correct the name, or add the suite to `configs/evals/frameworks.yaml`, or a task file beside it.";
     UNKNOWN_FIELD = Error "config/unknown-field"
         "A field that is not known here"
         "It would have no effect: most often a name is misspelt or stands on the wrong level."

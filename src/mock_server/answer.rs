@@ -10,6 +10,7 @@ use rust_decimal::Decimal;
 use super::answers_file::{self, Pair, one_blank};
 use super::arithmetic;
 use super::draw::{draw, share, spread};
+use super::tools::{Call, Tools};
 use super::truth::Truth;
 use crate::config::problem::{Problem, Problems};
 
@@ -23,7 +24,8 @@ const WRONG: &str = "wrong";
 /// How well questions are answered; shares are `0.0..=1.0`.
 #[derive(Debug, Clone, Args)]
 pub struct Skill {
-    /// JSON lines {"question": "...", "answer": "... #### 42"}; an answer may also be a plain number or a letter
+    /// JSON lines {"question": "...", "answer": "... #### 42"}; an answer may also be a plain number or a letter, or
+    /// `"tool_calls": [{"name": "...", "arguments": {...}}]`
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Answers")]
     pub answers: Vec<PathBuf>,
     /// The share of questions that are answered rightly, exact over each of the answers files
@@ -38,6 +40,9 @@ pub struct Skill {
     /// The share of questions whose chat answer stands in `reasoning_content`, with `content` empty
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, help_heading = "Faults")]
     pub reasoning_only_rate: f64,
+    /// The share of tool calls whose arguments break their schema: one is missing, or of a wrong type
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, help_heading = "Faults")]
+    pub tool_wrong_rate: f64,
 }
 
 /// What the model says.
@@ -47,6 +52,8 @@ pub struct Answer {
     pub reasoning: String,
     /// The answer.
     pub content: String,
+    /// The tools that are called, instead of an answer.
+    pub calls: Vec<Call>,
 }
 
 /// Answers questions, each always in the same way.
@@ -100,9 +107,9 @@ impl Answerer {
         }
     }
 
-    /// Answers the question of a prompt.
+    /// Answers the question of a prompt, by calling a tool where there are any.
     #[must_use]
-    pub fn answer(&self, question: &Question<'_>, prompt: &str) -> Answer {
+    pub fn answer(&self, question: &Question<'_>, prompt: &str, tools: Option<&Tools<'_>>) -> Answer {
         let skill = &self.skill;
         let (truth, order, reasoning) = match question {
             Question::Known(known) => (Cow::Borrowed(&known.truth), known.order, known.reasoning),
@@ -115,7 +122,23 @@ impl Answerer {
         if order >= 1.0 - skill.empty_rate {
             return Answer::default();
         }
-        let reply = if order < skill.accuracy {
+        let is_right = order < skill.accuracy;
+        if let Some(tools) = tools {
+            let made = || vec![tools.call(question.text(), skill.seed, skill.tool_wrong_rate)];
+            let calls = match &*truth {
+                Truth::Calls(calls) if is_right => calls.clone(),
+                // Where no tool fits, calling one is wrong, and where some do, calling none.
+                Truth::Calls(calls) if !calls.is_empty() => Vec::new(),
+                _ => made(),
+            };
+            if !calls.is_empty() {
+                return Answer {
+                    calls,
+                    ..Answer::default()
+                };
+            }
+        }
+        let reply = if is_right {
             truth.reply(prompt)
         } else {
             let chance = draw(skill.seed, WRONG, question.text());
@@ -124,12 +147,12 @@ impl Answerer {
         if reasoning < skill.reasoning_only_rate {
             Answer {
                 reasoning: reply,
-                content: String::new(),
+                ..Answer::default()
             }
         } else {
             Answer {
-                reasoning: String::new(),
                 content: reply,
+                ..Answer::default()
             }
         }
     }
@@ -188,6 +211,7 @@ mod tests {
         seed: 0,
         empty_rate: 0.0,
         reasoning_only_rate: 0.0,
+        tool_wrong_rate: 0.0,
     };
 
     fn file(pairs: &[(&str, &str)]) -> Vec<Pair> {
@@ -203,7 +227,7 @@ mod tests {
     }
 
     fn content(answerer: &Answerer, prompt: &str) -> String {
-        answerer.answer(&answerer.question(prompt), prompt).content
+        answerer.answer(&answerer.question(prompt), prompt, None).content
     }
 
     fn sums(count: usize) -> Vec<(String, String)> {
@@ -307,7 +331,9 @@ mod tests {
             ..PERFECT
         };
         let answerer = of_sums(&pairs, skill);
-        let answers = pairs.iter().map(|(q, _)| answerer.answer(&answerer.question(q), q));
+        let answers = pairs
+            .iter()
+            .map(|(q, _)| answerer.answer(&answerer.question(q), q, None));
         let hidden: Vec<_> = answers.filter(|answer| answer.content.is_empty()).collect();
         assert_eq!(hidden.len(), 5);
         assert!(hidden.iter().all(|answer| answer.reasoning.contains("\n#### ")));

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 
+use super::tools::Call;
 use super::truth::Truth;
 use crate::config::problem::{Problem, Problems, Span};
 use crate::config::source::Source;
@@ -22,7 +23,14 @@ pub struct Pair {
 #[derive(Deserialize)]
 struct Line {
     question: String,
-    answer: Written,
+    answer: Option<Written>,
+    tool_calls: Option<Vec<WrittenCall>>,
+}
+
+#[derive(Deserialize)]
+struct WrittenCall {
+    name: String,
+    arguments: serde_json::Value,
 }
 
 #[derive(Deserialize)]
@@ -33,7 +41,7 @@ enum Written {
 }
 
 /// The pairs of each file. A question counts once, in the file that has it first; fields of a line other than
-/// `question` and `answer` are ignored.
+/// `question`, `answer` and `tool_calls` are ignored.
 ///
 /// # Errors
 /// Files that cannot be read, and every line that is no question with a number or a letter as its answer, or that
@@ -94,13 +102,10 @@ impl Seen {
         if question.is_empty() {
             return Err((1, "the question is empty".to_owned(), SHAPE));
         }
-        let answer = match line.answer {
-            Written::Text(text) => text,
-            Written::Number(number) => number.to_string(),
-        };
-        let Some(truth) = Truth::parse(&answer) else {
-            let message = format!("the answer `{answer}` has neither a number nor a letter");
-            return Err((1, message, "end it in `#### 42`, or write `42`, `C` or `(C)`"));
+        let truth = match (line.answer, line.tool_calls) {
+            (Some(answer), None) => stated(answer)?,
+            (None, Some(calls)) => Truth::Calls(calls.into_iter().map(WrittenCall::call).collect()),
+            _ => return Err((1, "a line has either `answer` or `tool_calls`".to_owned(), SHAPE)),
         };
         match self.0.get(&question) {
             Some(known) if *known != truth => {
@@ -114,6 +119,27 @@ impl Seen {
             }
         }
     }
+}
+
+impl WrittenCall {
+    fn call(self) -> Call {
+        Call {
+            name: self.name,
+            arguments: self.arguments.to_string(),
+        }
+    }
+}
+
+/// The answer that a line states, or where and what is wrong with it, and the way out.
+fn stated(answer: Written) -> Result<Truth, (usize, String, &'static str)> {
+    let answer = match answer {
+        Written::Text(text) => text,
+        Written::Number(number) => number.to_string(),
+    };
+    Truth::parse(&answer).ok_or_else(|| {
+        let message = format!("the answer `{answer}` has neither a number nor a letter");
+        (1, message, "end it in `#### 42`, or write `42`, `C` or `(C)`")
+    })
 }
 
 #[cfg(test)]

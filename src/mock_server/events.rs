@@ -12,6 +12,8 @@ pub struct Events {
     pub endpoint: Endpoint,
     /// What every chunk begins with.
     pub head: Value,
+    /// The request's number.
+    pub number: u64,
     /// The answers, in the order of their index.
     pub replies: Vec<Reply>,
     /// The token counts, where the request wants them.
@@ -55,11 +57,20 @@ impl Events {
         match self.endpoint {
             Endpoint::Completions => choice["text"] = word.as_str().into(),
             Endpoint::Chat => {
-                let field = match channel {
-                    Channel::Content => "content",
-                    Channel::Reasoning => "reasoning_content",
+                choice["delta"] = match channel {
+                    Channel::Content => json!({"content": word}),
+                    Channel::Reasoning => json!({"reasoning_content": word}),
+                    Channel::Call(call) => {
+                        let mut piece = json!({"index": call, "function": {"arguments": word}});
+                        // The first piece of a call says which it is.
+                        if step == 0 || reply.words[step - 1].0 != *channel {
+                            piece["id"] = call_id(self.number, index, *call).into();
+                            piece["type"] = "function".into();
+                            piece["function"]["name"] = reply.calls[*call].as_str().into();
+                        }
+                        json!({"tool_calls": [piece]})
+                    }
                 };
-                choice["delta"] = json!({field: word});
                 if step == 0 {
                     choice["delta"]["role"] = "assistant".into();
                 }
@@ -85,6 +96,12 @@ impl Events {
         });
         counts.unwrap_or_default() + "data: [DONE]\n\n"
     }
+}
+
+/// The id of a tool call, unique in a server's life.
+#[must_use]
+pub fn call_id(number: u64, index: usize, call: usize) -> String {
+    format!("call_{number}_{index}_{call}")
 }
 
 fn event(value: &Value) -> String {

@@ -2,7 +2,7 @@
 //! accuracy, takes the lengths that throughput clients ask for, and fails on demand.
 //!
 //! A request is read (`protocol`), its question is found and answered (`answer`, with `answers_file`, `truth`,
-//! `arithmetic` and `draw`), the answer is put under the request's limits (`reply`), faults strike (`faults`), and the
+//! `arithmetic` and `draw`; by a tool where the request has any: `tools`, with `schema`), the answer is put under the request's limits (`reply`), faults strike (`faults`), and the
 //! body is sent over time (`events`, `pace`). `traffic` counts, and `routes` joins it all.
 
 pub mod answer;
@@ -15,6 +15,8 @@ pub mod pace;
 mod protocol;
 mod reply;
 mod routes;
+mod schema;
+mod tools;
 mod traffic;
 mod truth;
 

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::reply::{Limits, count};
+use super::tools::{Tool, ToolChoice, Tools};
 
 /// The two routes that generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,6 +34,8 @@ pub struct Request {
     stop: Option<Stop>,
     stream: Option<bool>,
     stream_options: Option<StreamOptions>,
+    tools: Option<Vec<Tool>>,
+    tool_choice: Option<ToolChoice>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -120,6 +123,23 @@ impl Request {
             return Err(ApiError::invalid(format!("`{field}` is missing or empty")));
         }
         Ok(prompts)
+    }
+
+    /// The tools that the answer may call; `None` where it calls none.
+    ///
+    /// # Errors
+    /// As [`Tools::of`].
+    pub fn tools(&self, endpoint: Endpoint) -> Result<Option<Tools<'_>>, ApiError> {
+        if endpoint == Endpoint::Completions {
+            return Ok(None);
+        }
+        let last = self.messages.as_deref().and_then(|messages| messages.last());
+        let answered = last.is_some_and(|message| message.role == "tool");
+        Tools::of(
+            self.tools.as_deref().unwrap_or_default(),
+            self.tool_choice.as_ref(),
+            answered,
+        )
     }
 
     /// How many answers each prompt gets.

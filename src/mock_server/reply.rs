@@ -20,20 +20,25 @@ pub enum Channel {
     Reasoning,
     /// `content`, or `text` of a completion
     Content,
+    /// The arguments of a tool call, by its index
+    Call(usize),
 }
 
 /// What the model says, ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reply {
-    /// Words with the white space before them; all together they are the text.
+    /// Words with the white space before them; all together they are the text. Of a tool call's arguments, the pieces.
     pub words: Vec<(Channel, String)>,
-    /// `stop`, or `length` where the limit cut the reply.
+    /// The names of the tools that are called.
+    pub calls: Vec<String>,
+    /// `stop`, `tool_calls` where tools are called, or `length` where the limit cut the reply.
     pub finish_reason: &'static str,
 }
 
 impl Reply {
     /// Puts an answer under limits: cut before a stop text, filled up in front to the least number of words (so that
-    /// the answer still stands at the end), and cut at the largest. An empty answer stays empty.
+    /// the answer still stands at the end), and cut at the largest. An empty answer stays empty, and so that they stay JSON
+    /// the arguments of tool calls are neither stopped nor filled up.
     #[must_use]
     pub fn new(answer: &Answer, limits: &Limits) -> Self {
         let channels = [
@@ -44,7 +49,9 @@ impl Reply {
             .into_iter()
             .flat_map(|(channel, text)| words(until(text, &limits.stop)).map(move |word| (channel, word.to_owned())))
             .collect();
-        if let Some((channel, _)) = words.first() {
+        let pieces = answer.calls.iter().enumerate();
+        words.extend(pieces.flat_map(|(at, call)| call.pieces().map(move |piece| (Channel::Call(at), piece))));
+        if let Some((channel @ (Channel::Reasoning | Channel::Content), _)) = words.first() {
             let missing = limits.min.saturating_sub(words.len());
             words.splice(0..0, filler(*channel, missing));
         }
@@ -53,7 +60,12 @@ impl Reply {
         words.truncate(limits.max);
         Self {
             words,
-            finish_reason: if cut { "length" } else { "stop" },
+            finish_reason: match answer.calls.is_empty() {
+                _ if cut => "length",
+                true => "stop",
+                false => "tool_calls",
+            },
+            calls: answer.calls.iter().map(|call| call.name.clone()).collect(),
         }
     }
 
@@ -104,8 +116,8 @@ mod tests {
 
     fn reply(content: &str, min: usize, max: usize, stop: &[&str]) -> Reply {
         let answer = Answer {
-            reasoning: String::new(),
             content: content.to_owned(),
+            ..Answer::default()
         };
         let stop = stop.iter().map(|stop| (*stop).to_owned()).collect();
         Reply::new(&answer, &Limits { min, max, stop })

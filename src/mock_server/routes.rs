@@ -15,11 +15,12 @@ use serde_json::{Value, json};
 use tokio::time::{Instant, sleep_until};
 
 use super::answer::Answerer;
-use super::events::Events;
+use super::events::{Events, call_id};
 use super::faults::{Arrival, Attempts, Fault};
 use super::pace::{self, End, Piece};
 use super::protocol::{ApiError, Endpoint, Request};
 use super::reply::{Channel, Reply};
+use super::tools::Tools;
 use super::traffic::{Ticket, Traffic};
 use super::{MAX_BODY, Settings};
 
@@ -156,19 +157,21 @@ impl Generation {
         }
         let prompts = request.prompts(endpoint)?;
         let answers = request.answers()?;
+        let tools = request.tools(endpoint)?;
         let mut questions = Vec::new();
         let mut replies = Vec::new();
         for prompt in &prompts {
             let limits = request.limits(endpoint, prompt, serving.max_model_len)?;
             let question = app.answerer.question(&prompt.text);
-            let mut answer = app.answerer.answer(&question, &prompt.text);
+            let mut answer = app.answerer.answer(&question, &prompt.text, tools.as_ref());
             if endpoint == Endpoint::Completions {
                 // Completions have no reasoning of their own: it is part of the text.
                 answer.content = std::mem::take(&mut answer.reasoning) + &answer.content;
             }
             let reply = Reply::new(&answer, &limits);
             replies.extend(std::iter::repeat_n(reply, answers));
-            questions.push(question.text().to_owned());
+            let tools = tools.as_ref().map(Tools::text).unwrap_or_default();
+            questions.push(format!("{}{tools}", question.text()));
         }
         let read: usize = prompts.iter().map(|prompt| prompt.words).sum();
         let written: usize = replies.iter().map(|reply| reply.words.len()).sum();
@@ -187,7 +190,7 @@ impl Generation {
             .replies
             .iter()
             .enumerate()
-            .map(|(index, reply)| self.choice(index, reply));
+            .map(|(index, reply)| self.choice(ticket.number, index, reply));
         value["choices"] = choices.collect();
         value["usage"] = self.usage.clone();
         let bytes = Bytes::from(value.to_string());
@@ -208,7 +211,7 @@ impl Generation {
         (headers, pace::body(pieces, end, ticket)).into_response()
     }
 
-    fn choice(&self, index: usize, reply: &Reply) -> Value {
+    fn choice(&self, number: u64, index: usize, reply: &Reply) -> Value {
         let content = reply.text(Channel::Content);
         let mut choice = json!({"index": index});
         match self.endpoint {
@@ -218,6 +221,19 @@ impl Generation {
                 let reasoning = reply.text(Channel::Reasoning);
                 if !reasoning.is_empty() {
                     choice["message"]["reasoning_content"] = reasoning.into();
+                }
+                if !reply.calls.is_empty() {
+                    choice["message"]["content"] = Value::Null;
+                    let calls = reply.calls.iter().enumerate();
+                    let calls = calls.map(|(at, name)| {
+                        let arguments = reply.text(Channel::Call(at));
+                        json!({
+                            "id": call_id(number, index, at),
+                            "type": "function",
+                            "function": {"name": name, "arguments": arguments},
+                        })
+                    });
+                    choice["message"]["tool_calls"] = calls.collect();
                 }
             }
         }
@@ -231,6 +247,7 @@ impl Generation {
         let events = Events {
             endpoint: self.endpoint,
             head: head(app, self.endpoint, ticket.number, true),
+            number: ticket.number,
             replies: self.replies,
             usage: with_usage.then_some(self.usage),
         };

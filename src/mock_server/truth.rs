@@ -4,6 +4,8 @@ use std::fmt;
 
 use rust_decimal::Decimal;
 
+use super::tools::Call;
+
 /// What starts the answer line of GSM8K.
 const HASHES: &str = "####";
 /// What the answers of competition mathematics stand in.
@@ -16,6 +18,8 @@ pub enum Truth {
     Number(Decimal),
     /// The letter of a choice, `A` to `Z`.
     Choice(char),
+    /// The tools that are called, in order; none where no tool fits.
+    Calls(Vec<Call>),
 }
 
 impl Truth {
@@ -33,7 +37,7 @@ impl Truth {
         text.replace([',', '$'], "").parse().ok().map(Self::Number)
     }
 
-    /// A different answer of the same kind; `chance` in `0.0..1.0` chooses which.
+    /// A different answer of the same kind, or no call instead of some; `chance` in `0.0..1.0` chooses which.
     #[must_use]
     pub fn wrong(&self, chance: f64) -> Self {
         /// How many wrong numbers there are to choose from.
@@ -50,6 +54,7 @@ impl Truth {
                 let step = 1 + (chance * f64::from(choices - 1)) as u8;
                 Self::Choice((b'A' + (*letter as u8 - b'A' + step) % choices) as char)
             }
+            Self::Calls(_) => Self::Calls(Vec::new()),
         }
     }
 
@@ -67,6 +72,8 @@ impl Truth {
         match self {
             Self::Number(number) => format!("The answer is {number}.{last_line}"),
             Self::Choice(letter) => format!("The answer is ({letter}).{last_line}"),
+            Self::Calls(calls) if calls.is_empty() => "No tool fits.".to_owned(),
+            Self::Calls(_) => format!("The answer is {self}."),
         }
     }
 }
@@ -76,6 +83,13 @@ impl fmt::Display for Truth {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Choice(letter) => letter.fmt(f),
+            Self::Calls(calls) => {
+                let calls: Vec<String> = calls
+                    .iter()
+                    .map(|call| format!("{}({})", call.name, call.arguments))
+                    .collect();
+                f.write_str(&calls.join(", "))
+            }
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::process::{self, Cancellation, Watch};
 
 /// The file that says that an environment is whole; it holds what was installed.
 const MARKER: &str = "sweepctl-complete";
+/// The version of uv that is installed where there is none.
+const UV_VERSION: &str = "0.13.9";
 /// How often a waiting process looks whether another one has finished installing.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
 
@@ -50,6 +52,17 @@ pub struct Installer<'a> {
 pub struct Venv {
     folder: PathBuf,
     requirements: Vec<String>,
+    alone: Vec<String>,
+    base: Base,
+}
+
+/// What a virtual environment is made from.
+#[derive(Debug, Clone)]
+pub enum Base {
+    /// An interpreter.
+    Python(PathBuf),
+    /// The program uv, which brings this version of Python.
+    Uv(PathBuf, String),
 }
 
 impl Venv {
@@ -60,19 +73,34 @@ impl Venv {
     /// # Errors
     /// No `python3` that runs.
     pub fn new(tools: &Path, name: &str, requirements: &[&str]) -> Result<Self, Problem> {
+        Self::on(Base::Python(PathBuf::from("python3")), tools, name, requirements)
+    }
+
+    /// The same on another interpreter.
+    ///
+    /// # Errors
+    /// An interpreter that does not run.
+    pub fn on(base: Base, tools: &Path, name: &str, requirements: &[&str]) -> Result<Self, Problem> {
         let script = "import platform, sys; print(sys.implementation.cache_tag, platform.machine(), sys.base_prefix)";
-        let output = Command::new("python3").args(["-c", script]).output();
-        let about = match output {
-            Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-            Ok(output) => return Err(no_python(&String::from_utf8_lossy(&output.stderr))),
-            Err(error) => return Err(no_python(&error.to_string())),
+        let about = match &base {
+            Base::Python(python) => ask(python, script).map_err(|why| no_python(&why))?,
+            Base::Uv(_, version) => format!("uv-{version} {} python", std::env::consts::ARCH),
         };
         let tag = about.split(' ').take(2).collect::<Vec<_>>().join("-");
         let digest = &hex(&Sha256::digest(about.as_bytes()))[..8];
         Ok(Self {
             folder: tools.join(format!("{name}-{tag}-{digest}")),
             requirements: requirements.iter().map(|r| (*r).to_owned()).collect(),
+            alone: Vec::new(),
+            base,
         })
+    }
+
+    /// The same with more requirements, which are installed without what they ask for.
+    #[must_use]
+    pub fn with_alone(mut self, requirements: &[String]) -> Self {
+        self.alone = requirements.to_vec();
+        self
     }
 
     /// Its interpreter.
@@ -92,80 +120,162 @@ impl Venv {
     /// # Errors
     /// A folder that cannot be written, a failed installation (with its last lines), or a cancelled one.
     pub fn ensure(&self, installer: &mut Installer<'_>) -> Result<(), Problem> {
-        if self.is_whole() {
-            return Ok(());
-        }
-        let failed = |error: std::io::Error| {
-            Problem::file(
-                &self.folder.display().to_string(),
-                format!("the tool cannot be installed: {error}"),
-            )
-            .hint("set SWEEPCTL_TOOLS to a folder that can be written")
-        };
-        let parent = self.folder.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(parent).map_err(failed)?;
-        let lock = File::create(format!("{}.lock", self.folder.display())).map_err(failed)?;
-        let mut said = false;
-        loop {
-            match lock.try_lock() {
-                Ok(()) => break,
-                Err(TryLockError::Error(error)) => return Err(failed(error)),
-                Err(TryLockError::WouldBlock) => {}
-            }
-            if !said {
-                (installer.show)("another process installs this tool; waiting for it");
-                said = true;
-            }
-            if !installer.cancel.sleep(LOCK_PAUSE) {
-                return Err(Problem::file("", "the wait for another installation was cancelled"));
-            }
-        }
-        if self.is_whole() {
-            return Ok(());
-        }
-        if self.folder.exists() {
-            std::fs::remove_dir_all(&self.folder).map_err(failed)?;
-        }
-        self.install(installer)?;
-        std::fs::write(self.folder.join(MARKER), self.marker()).map_err(failed)
-    }
-
-    fn is_whole(&self) -> bool {
-        std::fs::read_to_string(self.folder.join(MARKER)).is_ok_and(|text| text == self.marker())
-            && self.python().exists()
+        let is_there = || self.python().exists();
+        build_once(&self.folder, &self.marker(), &is_there, installer, |installer| {
+            self.install(installer)
+        })
     }
 
     fn marker(&self) -> String {
-        self.requirements.join("\n") + "\n"
+        let alone: Vec<String> = self.alone.iter().map(|pin| format!("{pin} alone")).collect();
+        [self.requirements.as_slice(), &alone].concat().join("\n") + "\n"
     }
 
     fn install(&self, installer: &mut Installer<'_>) -> Result<(), Problem> {
-        let python = self.python();
-        if has_uv() {
-            let mut venv = Command::new("uv");
-            venv.args(["--no-config", "venv", "--quiet", "--python", "python3"])
-                .arg(&self.folder);
-            step(venv, installer)?;
-            let mut pip = Command::new("uv");
-            // Children write no bytecode: without it here each of them would compile everything anew.
-            pip.args([
-                "--no-config",
-                "pip",
-                "install",
-                "--quiet",
-                "--compile-bytecode",
-                "--python",
-            ])
-            .arg(&python);
-            pip.args(&self.requirements);
-            return step(pip, installer);
+        let uv = match &self.base {
+            Base::Uv(uv, _) => Some(uv.clone()),
+            Base::Python(_) => has_uv().then(|| PathBuf::from("uv")),
+        };
+        self.create(uv.as_deref(), installer)?;
+        for (packages, alone) in [(&self.alone, true), (&self.requirements, false)] {
+            if packages.is_empty() {
+                continue;
+            }
+            let mut pip = match &uv {
+                Some(uv) => {
+                    let mut pip = Command::new(uv);
+                    // Children write no bytecode: without it here each of them would compile everything anew.
+                    pip.args([
+                        "--no-config",
+                        "pip",
+                        "install",
+                        "--quiet",
+                        "--compile-bytecode",
+                        "--python",
+                    ])
+                    .arg(self.python());
+                    pip
+                }
+                None => {
+                    let mut pip = Command::new(self.python());
+                    pip.args(["-m", "pip", "install", "--quiet"]);
+                    pip
+                }
+            };
+            pip.args(alone.then_some("--no-deps")).args(packages);
+            step(pip, installer)?;
         }
-        let mut venv = Command::new("python3");
+        Ok(())
+    }
+
+    fn create(&self, uv: Option<&Path>, installer: &mut Installer<'_>) -> Result<(), Problem> {
+        let python = match &self.base {
+            Base::Python(python) => python.as_os_str(),
+            Base::Uv(_, version) => version.as_ref(),
+        };
+        if let Some(uv) = uv {
+            let mut venv = Command::new(uv);
+            venv.args(["--no-config", "venv", "--quiet", "--python"])
+                .arg(python)
+                .arg(&self.folder);
+            return step(venv, installer);
+        }
+        let mut venv = Command::new(python);
         venv.args(["-m", "venv"]).arg(&self.folder);
-        step(venv, installer).map_err(|problem| problem.hint("install uv, or Debian's python3-venv"))?;
-        let mut pip = Command::new(python);
-        pip.args(["-m", "pip", "install", "--quiet"]).args(&self.requirements);
-        step(pip, installer)
+        step(venv, installer).map_err(|problem| problem.hint("install uv, or Debian's python3-venv"))
+    }
+}
+
+/// Builds a folder of tools once: of several processes one builds and the others wait, and an interrupted build is done
+/// anew. `marker` says what is built.
+///
+/// # Errors
+/// A folder that cannot be written, a failed build, or a cancelled one.
+pub fn build_once(
+    folder: &Path,
+    marker: &str,
+    is_there: &dyn Fn() -> bool,
+    installer: &mut Installer<'_>,
+    build: impl FnOnce(&mut Installer<'_>) -> Result<(), Problem>,
+) -> Result<(), Problem> {
+    let is_whole = || std::fs::read_to_string(folder.join(MARKER)).is_ok_and(|text| text == marker) && is_there();
+    if is_whole() {
+        return Ok(());
+    }
+    let failed = |error: std::io::Error| {
+        Problem::file(
+            &folder.display().to_string(),
+            format!("the tool cannot be installed: {error}"),
+        )
+        .hint("set SWEEPCTL_TOOLS to a folder that can be written")
+    };
+    let parent = folder.parent().unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).map_err(failed)?;
+    let lock = File::create(format!("{}.lock", folder.display())).map_err(failed)?;
+    let mut said = false;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+            Err(TryLockError::WouldBlock) => {}
+        }
+        if !said {
+            (installer.show)("another process installs this tool; waiting for it");
+            said = true;
+        }
+        if !installer.cancel.sleep(LOCK_PAUSE) {
+            return Err(Problem::file("", "the wait for another installation was cancelled"));
+        }
+    }
+    if is_whole() {
+        return Ok(());
+    }
+    if folder.exists() {
+        std::fs::remove_dir_all(folder).map_err(failed)?;
+    }
+    build(installer)?;
+    std::fs::write(folder.join(MARKER), marker).map_err(failed)
+}
+
+/// An interpreter of at least a version such as `3.12`: the `python3` that is there, one named by its version, else
+/// the one that uv brings; uv itself is installed beside the tools where it is missing.
+///
+/// # Errors
+/// No `python3` at all, and uv that cannot be installed.
+pub fn python(least: &str, tools: &Path, installer: &mut Installer<'_>) -> Result<Base, Problem> {
+    /// How many versions above the least are looked for by name.
+    const NEWER: u32 = 3;
+    let minor: u32 = least
+        .rsplit('.')
+        .next()
+        .and_then(|minor| minor.parse().ok())
+        .unwrap_or(0);
+    let named = (minor..=minor + NEWER).map(|minor| format!("python3.{minor}"));
+    let script = "import sys; print(sys.version_info.minor)";
+    for name in std::iter::once("python3".to_owned()).chain(named) {
+        let found = ask(Path::new(&name), script)
+            .ok()
+            .and_then(|minor| minor.parse::<u32>().ok());
+        if found.is_some_and(|found| found >= minor) {
+            return Ok(Base::Python(PathBuf::from(name)));
+        }
+    }
+    (installer.show)(&format!("no Python {least} is here: uv brings one"));
+    if has_uv() {
+        return Ok(Base::Uv(PathBuf::from("uv"), least.to_owned()));
+    }
+    let uv = Venv::new(tools, &format!("uv-{UV_VERSION}"), &[&format!("uv=={UV_VERSION}")])?;
+    uv.ensure(installer)?;
+    Ok(Base::Uv(uv.program("uv"), least.to_owned()))
+}
+
+/// What an interpreter prints for a script, or why it does not.
+fn ask(python: &Path, script: &str) -> Result<String, String> {
+    let output = Command::new(python).args(["-c", script]).output();
+    match output {
+        Ok(output) if output.status.success() => Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned()),
+        Ok(output) => Err(String::from_utf8_lossy(&output.stderr).into_owned()),
+        Err(error) => Err(error.to_string()),
     }
 }
 

@@ -463,13 +463,17 @@ const NOBODY: &str = "http://127.0.0.1:9";
 fn what_is_refused_before_anything_runs_still_leaves_its_metadata() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let vendor = json!({"eval-framework": "kimi-vendor", "eval-suite": "kimi_tool_call_schema_full"});
+    let vendor = json!({"eval-framework": "other-vendor", "eval-suite": "kimi_tool_call_schema_full"});
     let file = write_json(at, "envelope.json", &envelope("00000000000c", vendor));
     let mut command = eval_at(NOBODY, at);
     let done = run(command.arg("--envelope").arg(&file), |_, _| {});
     assert_eq!(done.code(), Some(1));
-    assert!(done.stderr.contains("`kimi-vendor` is not built"), "{}", done.stderr);
-    assert!(done.stderr.contains("`lm-eval`"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("no eval framework is named `other-vendor`"),
+        "{}",
+        done.stderr
+    );
+    assert!(done.stderr.contains("`kimi-vendor`"), "{}", done.stderr);
     assert_eq!(meta(at)["eval_suite"], "kimi_tool_call_schema_full");
 
     // Every problem at once, with what was meant.

@@ -1,6 +1,7 @@
 //! `sweepctl mock-server`: the real binary over real HTTP.
 
 pub mod client;
+mod tools;
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::TcpListener;

@@ -58,6 +58,7 @@ fn the_starter_is_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), ["init"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    let library = stdout(&run(folder.path(), ["shell-library"]));
     let files = listing(folder.path());
     let mut text = files.join("\n") + "\n";
     for file in files.iter().filter(|file| !file.ends_with(".schema.json")) {
@@ -65,6 +66,8 @@ fn the_starter_is_whole() {
         let is_copy = std::fs::read_to_string(project().join(file)).is_ok_and(|own| own == content);
         let shown = if is_copy {
             "the project's own\n".to_owned()
+        } else if content == library {
+            "what `sweepctl shell-library` prints\n".to_owned()
         } else {
             shortened(&content)
         };
@@ -192,6 +195,8 @@ fn workflows_of_the_same_names_are_replaced_only_when_asked() {
     )
     .expect("a link");
     let said = json(root, ["init", "--replace", "--json"]);
+    let library = root.join("benchmarks/benchmark_lib.sh");
+    let printed = stdout(&run(root, ["shell-library"]));
     let replaced: Vec<&str> = said
         .as_array()
         .expect("a list")
@@ -203,6 +208,14 @@ fn workflows_of_the_same_names_are_replaced_only_when_asked() {
         replaced,
         [".github/workflows/run-sweep.yml", ".github/workflows/collect-evals.yml"]
     );
+    assert_eq!(std::fs::read_to_string(&library).expect("a file"), printed);
+
+    // A shell library of its own stays until it is asked for, and is then this one.
+    write(root, "benchmarks/benchmark_lib.sh", "mine\n");
+    assert!(run(root, ["init"]).status.success());
+    assert_eq!(std::fs::read_to_string(&library).expect("a file"), "mine\n");
+    assert!(run(root, ["init", "--replace"]).status.success());
+    assert_eq!(std::fs::read_to_string(&library).expect("a file"), printed);
     assert_eq!(
         std::fs::read_to_string(outside.path().join("theirs.yml")).expect("a file"),
         own

@@ -75,6 +75,12 @@ impl Endpoint {
         })
     }
 
+    /// The URL that clients of the OpenAI API start from.
+    #[must_use]
+    pub fn base_url(&self) -> String {
+        format!("{}/v1", self.base)
+    }
+
     /// The URL of chat completions.
     #[must_use]
     pub fn chat_url(&self) -> String {

@@ -1,28 +1,64 @@
 //! What evaluates: adapters behind one trait.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use super::client::Client;
 use super::endpoint::Endpoint;
 use super::lm_eval::LmEval;
+use super::task::Task;
 use super::{Request, job::Job};
+use crate::config::frameworks::{EvalFrameworks, Suite};
+use crate::config::policy::Evaluator;
 use crate::config::problem::{Problem, Problems, nearest};
+use crate::findings::config as findings;
 use crate::process::Cancellation;
 
 /// The framework of rows that name none.
 pub const DEFAULT: &str = "lm-eval";
-/// The frameworks that are built: the one place that knows them all.
-const REGISTRY: [(&str, Make); 1] = [(DEFAULT, |request, job| Ok(Box::new(LmEval::new(request, job)?)))];
 
-/// Makes the framework of a request and its job.
-type Make = fn(&Request, &Job) -> Result<Box<dyn Framework>, Problems>;
-
-/// The names of the frameworks that are built.
-pub fn known() -> impl Iterator<Item = &'static str> {
-    REGISTRY.iter().map(|(name, _)| *name)
+/// The names of the frameworks: the one that is built in, and those of the frameworks file of some roots, or of the
+/// built-in file.
+///
+/// # Errors
+/// A frameworks file with problems.
+pub fn known(roots: &[PathBuf]) -> Result<Vec<String>, Problems> {
+    let (file, _) = EvalFrameworks::of(roots)?;
+    let built_in = std::iter::once(DEFAULT.to_owned());
+    Ok(built_in.chain(file.frameworks.into_keys()).collect())
 }
 
 /// The file in a point's folder in which a framework that counts what answers are leaves the counts.
 pub const ANSWERS: &str = "sweepctl_answers.json";
+
+/// The suite of an evaluator that is no lm-eval; `None` for lm-eval, whose suites are task files.
+///
+/// # Errors
+/// An evaluator or a suite that nothing here runs, with the nearest that something does, and a file with problems.
+pub fn suite(evaluator: &Evaluator, roots: &[PathBuf]) -> Result<Option<Suite>, Problems> {
+    let Evaluator { framework, suite } = evaluator;
+    if framework == DEFAULT {
+        return match suite.is_empty() {
+            true => Ok(None),
+            false => Task::find(suite, roots).map(|_| None).map_err(|mut problems| {
+                for problem in &mut problems.0 {
+                    *problem = problem.clone().id(&findings::UNKNOWN_SUITE);
+                }
+                problems
+            }),
+        };
+    }
+    let (file, _) = EvalFrameworks::of(roots)?;
+    let Some(found) = file.frameworks.get(framework) else {
+        let names = std::iter::once(DEFAULT).chain(file.frameworks.keys().map(String::as_str));
+        let problem = findings::UNKNOWN_EVALUATOR.file("", format!("nothing runs the evaluator `{framework}`"));
+        return Err(problem.hint(nearest(framework, names)).into());
+    };
+    found.suites.get(suite).cloned().map(Some).ok_or_else(|| {
+        let names = found.suites.keys().map(String::as_str);
+        let problem = findings::UNKNOWN_SUITE.file("", format!("the evaluator `{framework}` has no suite `{suite}`"));
+        problem.hint(nearest(suite, names)).into()
+    })
+}
 
 /// One eval at one concurrency.
 #[derive(Debug)]
@@ -61,6 +97,20 @@ pub trait Framework {
 
     /// The names of the files that it stages, as globs.
     fn stages(&self) -> &'static [&'static str];
+
+    /// Its name and its suite, where it is a suite of its own: then it runs at one concurrency, and the model has to
+    /// answer on the chat route first.
+    fn identity(&self) -> Option<(&str, &str)> {
+        None
+    }
+
+    /// Leaves in a folder what says why no point ran, for the gate to tell.
+    ///
+    /// # Errors
+    /// A folder that cannot be written.
+    fn record(&self, _folder: &Path, _failure: &Problem) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// The framework of a request or, where it names none, of the job.
@@ -70,10 +120,14 @@ pub trait Framework {
 pub fn of(request: &Request, job: &Job) -> Result<Box<dyn Framework>, Problems> {
     let asked = request.framework.as_deref().or_else(|| job.text("EVAL_FRAMEWORK"));
     let asked = asked.unwrap_or(DEFAULT);
-    match REGISTRY.iter().find(|(name, _)| *name == asked) {
-        Some((_, make)) => make(request, job),
-        None => Err(Problem::file("", format!("the eval framework `{asked}` is not built"))
-            .hint(nearest(asked, known()))
-            .into()),
+    if asked == DEFAULT {
+        return Ok(Box::new(LmEval::new(request, job)?));
     }
+    if let Some(client) = Client::find(asked, request, job)? {
+        return Ok(Box::new(client));
+    }
+    let known = known(&request.roots)?;
+    Err(Problem::file("", format!("no eval framework is named `{asked}`"))
+        .hint(nearest(asked, known.iter().map(String::as_str)))
+        .into())
 }

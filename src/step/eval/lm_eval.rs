@@ -203,7 +203,7 @@ fn way_out(outcome: &Outcome) -> &'static str {
 }
 
 /// `first`, then what a variable already holds.
-fn joined(first: &Path, variable: &str, separator: &str) -> std::ffi::OsString {
+pub(super) fn joined(first: &Path, variable: &str, separator: &str) -> std::ffi::OsString {
     let mut text = first.as_os_str().to_owned();
     if let Some(rest) = std::env::var_os(variable).filter(|rest| !rest.is_empty()) {
         text.push(separator);

@@ -1,6 +1,7 @@
 //! An eval: one framework, one server, one or several concurrencies, and what is staged of it.
 
 pub mod calibrate;
+pub mod client;
 pub mod context;
 pub mod endpoint;
 pub mod framework;
@@ -63,8 +64,10 @@ pub struct Request {
     pub keep: bool,
     /// How long one point may take.
     pub point_timeout: Option<Duration>,
-    /// Whether the model has to answer on the chat route before the first point, as vendors' suites need.
+    /// Whether the model has to answer on the chat route before the first point; vendors' suites wait by themselves.
     pub wait_for_chat: bool,
+    /// A copy of the framework's source, instead of a download.
+    pub source: Option<PathBuf>,
 }
 
 /// One point's end.
@@ -106,7 +109,7 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
     });
     match std::fs::create_dir_all(&request.stage_to) {
         Ok(()) if !points.is_empty() => {
-            if let Err(problems) = evaluate(request, job, &points, cancel, progress, &mut report) {
+            if let Err(problems) = evaluate(request, job, &points, cancel, progress, &mut report, &mut meta) {
                 report.problems.extend(problems);
             }
         }
@@ -160,6 +163,7 @@ fn evaluate(
     cancel: &Cancellation,
     progress: &mut Progress,
     report: &mut Report,
+    meta: &mut meta::MetaEnv,
 ) -> Result<(), Problems> {
     let key = job.text("OPENAI_API_KEY").filter(|key| *key != "EMPTY");
     let endpoint = Endpoint::parse(&request.endpoint, key).map_err(Problems::from);
@@ -171,19 +175,39 @@ fn evaluate(
     let ready_timeout = ready_timeout.map_or(READY_TIMEOUT, Duration::from_secs);
 
     set_aside(&request.stage_to, progress)?;
-    progress.phase("preparing the eval framework");
-    framework.prepare(&mut Runtime {
-        cancel,
-        show: &mut |line| progress.line(line),
-    })?;
-    progress.phase("waiting for the endpoint");
-    endpoint.wait(ready_timeout, cancel)?;
-    let names = ["MODEL_NAME", "MODEL", "MODEL_PATH"].map(|name| job.text(name));
-    let names: Vec<&str> = names.into_iter().flatten().collect();
-    let model = endpoint.served(&names, &mut |line| progress.line(line))?;
-    if request.wait_for_chat {
-        endpoint.wait_for_chat(&model, ready_timeout, cancel)?;
+    if let Some((name, suite)) = framework.identity() {
+        meta.set("eval_framework", Cell::Text(name.to_owned()));
+        meta.set("eval_suite", Cell::Text(suite.to_owned()));
+        if points.len() > 1 {
+            let problem = Problem::file(
+                "",
+                format!("`{suite}` runs at one concurrency, not at {}", points.len()),
+            );
+            return Err(problem.hint("name one with --concurrency or EVAL_CONC").into());
+        }
     }
+    let model = match ready(
+        request,
+        job,
+        &endpoint,
+        ready_timeout,
+        &mut *framework,
+        cancel,
+        progress,
+    ) {
+        Ok(model) => model,
+        Err(problem) => {
+            let recorded = framework.record(&request.stage_to, &problem);
+            let mut problems = Problems::from(problem);
+            problems.extend(
+                recorded
+                    .map_err(|error| unwritable(&request.stage_to, &error).into())
+                    .err()
+                    .unwrap_or_default(),
+            );
+            return Err(problems);
+        }
+    };
     let raw = tempfile::Builder::new().prefix("sweepctl-eval-").tempdir();
     let mut raw = raw.map_err(|error| Problem::file("", format!("there is no temporary folder: {error}")))?;
     raw.disable_cleanup(request.keep);
@@ -225,6 +249,32 @@ fn evaluate(
         progress.line(&format!("raw output is kept in {}", raw.path().display()));
     }
     Ok(())
+}
+
+/// Prepares the framework and waits for the server; returns the name of the model that it serves.
+fn ready(
+    request: &Request,
+    job: &Job,
+    endpoint: &Endpoint,
+    timeout: Duration,
+    framework: &mut dyn Framework,
+    cancel: &Cancellation,
+    progress: &Progress,
+) -> Result<String, Problem> {
+    progress.phase("preparing the eval framework");
+    framework.prepare(&mut Runtime {
+        cancel,
+        show: &mut |line| progress.line(line),
+    })?;
+    progress.phase("waiting for the endpoint");
+    endpoint.wait(timeout, cancel)?;
+    let names = ["MODEL_NAME", "MODEL", "MODEL_PATH"].map(|name| job.text(name));
+    let names: Vec<&str> = names.into_iter().flatten().collect();
+    let model = endpoint.served(&names, &mut |line| progress.line(line))?;
+    if request.wait_for_chat || framework.identity().is_some() {
+        endpoint.wait_for_chat(&model, timeout, cancel)?;
+    }
+    Ok(model)
 }
 
 /// Runs one point in its fresh folder, and stages what it left there, also after a failure.

@@ -294,12 +294,14 @@ pub fn cluster_task(clusters: &Clusters, runner: &str) -> Option<String> {
 /// The names under which a job's results hold its tasks. Of frameworks that are not built nothing is known.
 #[must_use]
 pub fn task_names(envelope: &Envelope, given: Option<&str>) -> Vec<String> {
+    let roots = [PathBuf::from(".")];
     let evaluator = envelope.row.eval.evaluator.as_ref();
-    if evaluator.is_some_and(|e| framework::known().all(|known| known != e.framework)) {
-        return Vec::new();
-    }
     let suite = evaluator.map(|e| e.suite.as_str()).filter(|suite| !suite.is_empty());
+    if let Some(other) = evaluator.filter(|e| e.framework != framework::DEFAULT) {
+        let known = framework::known(&roots).is_ok_and(|known| known.contains(&other.framework));
+        return suite.filter(|_| known).map(str::to_owned).into_iter().collect();
+    }
     let asked = given.or(suite).unwrap_or(task::DEFAULT);
-    let found = Task::find(asked, &[PathBuf::from(".")]);
+    let found = Task::find(asked, &roots);
     vec![found.map_or_else(|_| asked.to_owned(), |task| task.name)]
 }
