@@ -12,6 +12,7 @@ pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod dispatch;
 pub(crate) mod dispatch_plan;
+pub(crate) mod docs;
 pub(crate) mod envelope;
 pub(crate) mod envelope_file;
 pub(crate) mod eval;
@@ -132,6 +133,8 @@ enum Command {
     Library(Box<library::Library>),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
+    /// Print a page of the documentation, or list the pages
+    Docs(docs::Docs),
     /// List what can be found, by id
     Findings(findings::Findings),
     /// Print the JSON Schema of a kind of file
@@ -204,6 +207,7 @@ pub fn main() -> ExitCode {
         Command::ShellLibrary(library) => library.run(),
         Command::Library(library) => library.run(),
         Command::Check(check) => check.run(),
+        Command::Docs(docs) => docs.run(),
         Command::Findings(findings) => findings.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

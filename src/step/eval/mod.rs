@@ -232,6 +232,19 @@ fn evaluate(
         report.points.push(done);
         report.problems.extend(problems);
     }
+    let unstaged = stage::find(raw.path(), framework.stages(), true).files;
+    if !unstaged.is_empty() {
+        // The only copy of what took hours.
+        raw.disable_cleanup(true);
+        let place = raw.path().display().to_string();
+        let message = format!(
+            "{} could not be staged, and stay in {place}",
+            crate::plural::count(unstaged.len(), "result file")
+        );
+        report
+            .problems
+            .push(Problem::file(&place, message).hint("copy them before the node is cleaned, and free space"));
+    }
     if request.keep {
         progress.line(&format!("raw output is kept in {}", raw.path().display()));
     }
