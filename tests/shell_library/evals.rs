@@ -164,7 +164,7 @@ fn what_cannot_be_evaluated() {
         (
             &[("EVAL_FRAMEWORK", "nosuch"), ("MODEL", "m")],
             "run_eval --framework lm-eval",
-            "the eval framework `nosuch`",
+            "no eval framework is named `nosuch`",
         ),
         (&[], "append_lm_eval_summary", "is 1"),
         (&[("EVAL_RESULT_DIR", "/nowhere")], "append_lm_eval_summary", "is 1"),

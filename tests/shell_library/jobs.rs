@@ -127,7 +127,8 @@ fn a_batch_with_a_failing_point_is_known_to_the_launch() {
     let host = host();
     host.script(
         "source benchmarks/benchmark_lib.sh
-        sweepctl_options='--latency-ms 50 --fail-above-concurrency 2'
+        # The first point asks four questions; every answer after them is an error.
+        sweepctl_options='--fail-from 5'
         .sweepctl/bin/sweepctl mock-server --port 0 --port-file port --model served $sweepctl_options > server.log 2>&1 &
         while [ ! -s port ]; do sleep 0.02; done
         run_eval --framework lm-eval --port $(cat port); echo \"eval $?\"; append_lm_eval_summary; kill %1",
