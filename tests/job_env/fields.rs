@@ -3,6 +3,7 @@
 
 use serde_json::{Map, Value, json};
 use sweepctl::config::fields::{Field, Has, PassedField, Side, Size};
+use sweepctl::config::kind::Kind;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::matrix::row::{FieldValue, Row};
 use sweepctl::matrix::wire::{self, Form};
@@ -236,6 +237,36 @@ fn every_field_that_is_only_passed_on_stands_in_rows_of_all_shapes() {
         let refused = read(&row).expect_err("a number");
         assert!(refused.contains(&format!("`{name}`")), "{refused}");
     }
+}
+
+/// How many kinds of entry may have a property, by a schema.
+fn offered(schema: &Value, name: &str) -> usize {
+    match schema {
+        Value::Object(fields) => {
+            let own = fields.get("properties").and_then(|properties| properties.get(name));
+            let below: usize = fields.values().map(|value| offered(value, name)).sum();
+            below + usize::from(own.is_some())
+        }
+        Value::Array(items) => items.iter().map(|item| offered(item, name)).sum(),
+        _ => 0,
+    }
+}
+
+#[test]
+fn editors_are_offered_every_size_and_every_field_that_is_passed_on() {
+    let schema = Kind::Master.schema();
+    for size in Size::ALL {
+        let name = size.names().row;
+        assert!(offered(&schema, name) >= 2, "an entry and a side may have {name}");
+    }
+    for field in PassedField::ALL {
+        assert!(
+            offered(&schema, field.name()) >= 1,
+            "an entry may have {}",
+            field.name()
+        );
+    }
+    assert_eq!(offered(&schema, "no-such-field"), 0);
 }
 
 #[test]
