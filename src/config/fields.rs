@@ -58,6 +58,8 @@ pub struct SizeNames {
     pub side_variables: &'static [&'static str],
     /// Whether an entry on one node must give it; else it is 1, or false.
     pub required: bool,
+    /// Whether a row of one node must say it; readers of the others take it for 1, or false.
+    pub row_required: bool,
     /// Whether a side must give it.
     pub side_required: bool,
     /// Whether a server takes that many times more GPUs.
@@ -120,32 +122,33 @@ sizes! {
     /// Tensor parallel size.
     tp: u64 = Tp, SizeNames {
         row: "tp", published: "tp", short: "tp", side_short: "tp", variable: "TP", side_variables: &["TP"],
-        required: true, side_required: true, gpus: true,
+        required: true, row_required: true, side_required: true, gpus: true,
     };
     /// Pipeline parallel size.
     pp: u64 = Pp, SizeNames {
         row: "pp", published: "pp", short: "pp", side_short: "pp", variable: "PP_SIZE", side_variables: &["PP_SIZE"],
-        required: false, side_required: false, gpus: true,
+        required: false, row_required: true, side_required: false, gpus: true,
     };
     /// Decode context parallel size; divides `tp`.
     dcp_size: u64 = DcpSize, SizeNames {
         row: "dcp-size", published: "dcp_size", short: "dcp", side_short: "dcp", variable: "DCP_SIZE",
-        side_variables: &["DCP_SIZE"], required: false, side_required: false, gpus: false,
+        side_variables: &["DCP_SIZE"], required: false, row_required: true, side_required: false, gpus: false,
     };
     /// Prefill context parallel size.
     pcp_size: u64 = PcpSize, SizeNames {
         row: "pcp-size", published: "pcp_size", short: "pcp", side_short: "pcp", variable: "PCP_SIZE",
-        side_variables: &["PCP_SIZE"], required: false, side_required: false, gpus: true,
+        side_variables: &["PCP_SIZE"], required: false, row_required: true, side_required: false, gpus: true,
     };
     /// Expert parallel size.
     ep: u64 = Ep, SizeNames {
         row: "ep", published: "ep", short: "ep", side_short: "ep", variable: "EP_SIZE", side_variables: &["EP"],
-        required: false, side_required: true, gpus: false,
+        required: false, row_required: false, side_required: true, gpus: false,
     };
     /// Data parallel attention.
     dp_attn: bool = DpAttn, SizeNames {
         row: "dp-attn", published: "dp_attention", short: "dpa", side_short: "dp", variable: "DP_ATTENTION",
-        side_variables: &["DP_ATTN", "DP_ATTENTION"], required: false, side_required: true, gpus: false,
+        side_variables: &["DP_ATTN", "DP_ATTENTION"], required: false, row_required: false,
+        side_required: true, gpus: false,
     };
 }
 
@@ -513,9 +516,8 @@ impl Field {
     pub fn of_shape(self, shape: Shape) -> Has {
         match self {
             Self::Size(_) if shape.multinode => Has::Not,
-            // What one node's entries may leave out, readers of its rows may too: it is 1, or false.
-            Self::Size(Size::Ep | Size::DpAttn) => Has::May,
-            Self::Size(_) => Has::Must,
+            Self::Size(size) if size.names().row_required => Has::Must,
+            Self::Size(_) => Has::May,
             Self::Passed(_) => Has::May,
             own => {
                 let at = usize::from(shape.multinode) + 2 * usize::from(shape.agentic);

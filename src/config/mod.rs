@@ -10,7 +10,7 @@ pub(crate) mod decode;
 pub(crate) mod draw;
 pub(crate) mod engines;
 pub(crate) mod environment;
-pub(crate) mod fields;
+pub mod fields;
 pub mod fleet;
 pub(crate) mod floors;
 pub(crate) mod frameworks;

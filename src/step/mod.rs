@@ -2,7 +2,7 @@
 
 pub(crate) mod clean;
 pub mod collect;
-pub(crate) mod compare;
+pub mod compare;
 pub mod environment;
 pub mod eval;
 pub(crate) mod job_folder;
@@ -18,7 +18,7 @@ pub mod results;
 pub(crate) mod serving;
 pub mod stage;
 
-pub(crate) mod throughput;
+pub mod throughput;
 pub mod tools;
 pub(crate) mod upload;
 pub mod validate;

@@ -190,6 +190,97 @@ fn results_of_another_job_are_refused_whole() {
     );
 }
 
+impl Job {
+    /// The exit codes of the gate, the upload and the collection, and what they said.
+    fn judged(&self) -> ([Option<i32>; 3], String) {
+        let mut gate = sweepctl();
+        gate.args(["eval", "validate", "--envelope"]).arg(&self.envelope);
+        gate.arg("--thresholds").arg(self.at("thresholds.yaml"));
+        let mut collect = sweepctl();
+        collect
+            .args(["collect", "evals", "--strict", "--out"])
+            .arg(self.at("out"));
+        collect.arg(self.at("up"));
+        std::fs::create_dir_all(self.at("out")).expect("a folder");
+        let (mut codes, mut said) = ([None; 3], String::new());
+        let commands = [gate, self.command("eval"), collect];
+        for (code, mut command) in codes.iter_mut().zip(commands) {
+            let done = command.current_dir(self.at("work")).output().expect("a run");
+            *code = done.status.code();
+            said.push_str(&stderr(&done));
+        }
+        (codes, said)
+    }
+
+    /// A result of one task that is good enough.
+    fn write_result(&self, name: &str) {
+        self.write("thresholds.yaml", "default:\n  plain: 0.9\n");
+        let mut result = crate::fixture::result("plain", 0.95);
+        result["model_name"] = json!("org/stub-7b");
+        self.write(name, &result.to_string());
+    }
+}
+
+#[test]
+fn a_description_is_read_alike_by_gate_upload_and_collection() {
+    let same = |tp: Value| json!({"tp": tp, "prefill_tp": 1, "decode_tp": 1});
+    for (row, replaced, wanted) in [
+        (json!({"framework": "mock"}), json!({"framework": "MOCK"}), 0),
+        (json!({"framework": "mock"}), json!({"framework": "unknown"}), 0),
+        (
+            json!({"framework": "mock"}),
+            json!({"framework": "mock", "isl": 8192}),
+            0,
+        ),
+        (json!({"framework": "sglang", "tp": 1}), same(json!("1")), 0),
+        // What is another job's is neither judged nor uploaded.
+        (json!({"framework": "mock"}), json!({"framework": "mocks"}), 1),
+        (
+            json!({"framework": "mock"}),
+            json!({"framework": "mock", "isl": 8193}),
+            1,
+        ),
+        (json!({"framework": "sglang", "tp": 1}), same(json!("2")), 1),
+    ] {
+        let job = Job::new(&envelope(ID, row));
+        job.write_meta("work", replaced.clone());
+        job.write_result("work/results_1.json");
+        let (codes, said) = job.judged();
+        assert_eq!(codes[..2], [Some(wanted); 2], "{replaced}: {said}");
+        if wanted == 0 {
+            assert_eq!(codes[2], Some(0), "{replaced}: {said}");
+            let rows = read_json(&job.at("out/agg_eval_all.json"));
+            assert_eq!(rows.as_array().map(Vec::len), Some(1), "{replaced}");
+            assert_eq!((&rows[0]["score"], &rows[0]["isl"]), (&json!(0.95), &json!(8192)));
+        }
+    }
+}
+
+#[test]
+fn a_set_in_the_folder_of_evals_is_uploaded_and_judged() {
+    let job = eval_job();
+    job.write_meta("work/eval_results", json!({}));
+    job.write_result("work/eval_results/results_1.json");
+    let (codes, said) = job.judged();
+    assert_eq!(codes, [Some(0); 3], "{said}");
+    assert_eq!(
+        job.gathered(&format!("eval_stub_8k1k_{ID}")),
+        ["meta_env.json", "results_1.json"]
+    );
+    assert!(
+        job.at("work/eval_results/results_1.json").exists(),
+        "what was gathered stays"
+    );
+
+    // A score that is too low there is found there.
+    let job = eval_job();
+    job.write_meta("work/eval_results", json!({}));
+    job.write_result("work/eval_results/results_1.json");
+    job.write("thresholds.yaml", "default:\n  plain: 0.99\n");
+    let (codes, said) = job.judged();
+    assert_eq!(codes, [Some(1), Some(0), Some(0)], "{said}");
+}
+
 #[test]
 fn the_slurm_job_of_this_job_is_told_from_earlier_ones() {
     let job = Job::new(&multi_node(ID, &[16, 32]));

@@ -1,7 +1,9 @@
 //! An envelope in, the environment of its job out.
 
 mod clusters;
+mod fields;
 mod hostile;
+mod rules;
 mod shapes;
 
 use std::collections::BTreeMap;

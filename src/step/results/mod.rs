@@ -9,7 +9,7 @@ pub(crate) mod duplicates;
 pub(crate) mod json;
 pub(crate) mod lm_eval;
 pub(crate) mod loose;
-pub(crate) mod meta;
+pub mod meta;
 pub(crate) mod name;
 pub mod samples;
 pub(crate) mod score;
