@@ -8,6 +8,7 @@ pub mod config;
 pub mod files;
 pub mod findings;
 pub mod github;
+pub mod http;
 pub mod ledger;
 pub mod matrix;
 pub mod mock_server;
