@@ -220,6 +220,7 @@ impl Request {
         };
         match proxy {
             Some(proxy) => {
+                let request = with_port(request)?;
                 let mut tunnel = Tunnel::new(proxy.uri, tls(plain())?);
                 if let Some(authorization) = proxy.authorization {
                     tunnel = tunnel.with_auth(authorization);
@@ -297,6 +298,20 @@ where
 {
     let client = Client::builder(TokioExecutor::new()).build(connector);
     client.request(request).await.map_err(|error| reason(&error))
+}
+
+/// A request that names its port: a tunnel takes 443 for one that does not, of http too.
+fn with_port(mut request: hyper::Request<Full<Bytes>>) -> Result<hyper::Request<Full<Bytes>>, Error> {
+    let uri = request.uri();
+    if uri.scheme_str() == Some("http")
+        && uri.port().is_none()
+        && let Some(host) = uri.host()
+    {
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        let whole = format!("http://{host}:80{path}");
+        *request.uri_mut() = whole.parse().map_err(|_| Error::Uri(whole))?;
+    }
+    Ok(request)
 }
 
 /// Where a redirect leads.
