@@ -11,9 +11,9 @@ use std::io;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, killpg};
@@ -41,7 +41,24 @@ const ENDING: [Signal; 4] = [Signal::SIGINT, Signal::SIGTERM, Signal::SIGHUP, Si
 pub struct Cancellation {
     flag: Arc<AtomicUsize>,
     deadline: Option<Instant>,
+    silence: Option<Arc<Silence>>,
     parent: Option<Arc<Cancellation>>,
+}
+
+/// How long a part of the work may show no progress.
+#[derive(Debug)]
+struct Silence {
+    limit: Duration,
+    last: Mutex<Instant>,
+    /// What the end of a silent child still prints is no progress.
+    is_over: AtomicBool,
+}
+
+impl Silence {
+    fn last(&self) -> MutexGuard<'_, Instant> {
+        // An instant is whole whatever became of who wrote it.
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Cancellation {
@@ -77,8 +94,44 @@ impl Cancellation {
         Self {
             flag: Arc::default(),
             deadline: deadline.map(|deadline| Instant::now() + deadline),
+            silence: None,
             parent: Some(Arc::new(self.clone())),
         }
+    }
+
+    /// The same, cancelled also where nothing calls [`Self::progress`] for a time.
+    #[must_use]
+    pub fn with_silence(self, limit: Option<Duration>) -> Self {
+        let silence = limit.map(|limit| Silence {
+            limit,
+            last: Mutex::new(Instant::now()),
+            is_over: AtomicBool::new(false),
+        });
+        Self {
+            silence: silence.map(Arc::new),
+            ..self
+        }
+    }
+
+    /// Notes that the work, and what it is a part of, goes on.
+    pub fn progress(&self) {
+        if let Some(silence) = &self.silence {
+            *silence.last() = Instant::now();
+        }
+        if let Some(parent) = &self.parent {
+            parent.progress();
+        }
+    }
+
+    /// Whether nothing has gone on for too long; once so, for ever.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.silence.as_ref().is_some_and(|silence| {
+            if silence.last().elapsed() >= silence.limit {
+                silence.is_over.store(true, Ordering::SeqCst);
+            }
+            silence.is_over.load(Ordering::SeqCst)
+        })
     }
 
     /// Cancels it.
@@ -87,13 +140,13 @@ impl Cancellation {
         self.flag.store(number, Ordering::SeqCst);
     }
 
-    /// The last signal that came; SIGTERM stands for a deadline and for [`Self::cancel`].
+    /// The last signal that came; SIGTERM stands for a deadline, for silence and for [`Self::cancel`].
     #[must_use]
     pub fn signal(&self) -> Option<Signal> {
         if let Some(signal) = self.parent.as_ref().and_then(|parent| parent.signal()) {
             return Some(signal);
         }
-        if self.is_late() {
+        if self.is_late() || self.is_silent() {
             return Some(Signal::SIGTERM);
         }
         let number = i32::try_from(self.flag.load(Ordering::SeqCst)).ok()?;
@@ -197,6 +250,15 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Its exit code, where it ended by itself and with one.
+    #[must_use]
+    pub fn code(&self) -> Option<i32> {
+        match (self.stop, self.ending) {
+            (None, Ending::Code(code)) => Some(code),
+            _ => None,
+        }
+    }
+
     /// Whether it ended by itself, with code 0.
     #[must_use]
     pub fn is_success(&self) -> bool {

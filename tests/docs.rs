@@ -188,3 +188,33 @@ fn help_names_every_command_that_the_pages_name() {
         }
     }
 }
+
+#[test]
+fn pages_travel_in_the_binary() {
+    let print = |args: &[&str]| {
+        let output = sweepctl(project()).args(args).output().expect("the binary runs");
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let launch = std::fs::read_to_string(project().join("docs/launch.md")).expect("a page");
+    for name in ["launch", "launch.md"] {
+        assert_eq!(print(&["docs", name]), (Some(0), launch.clone(), String::new()));
+    }
+    let (code, list, _) = print(&["docs", "--json"]);
+    assert_eq!(code, Some(0));
+    let list: serde_json::Value = serde_json::from_str(&list).expect("JSON");
+    let named = |page: &str| {
+        list.as_array()
+            .is_some_and(|all| all.iter().any(|line| line["page"] == page))
+    };
+    assert!(named("coming-from-inferencex") && named("launch"), "{list}");
+    let (code, _, error) = print(&["docs", "lanch"]);
+    assert!(code == Some(1) && error.contains("launch"), "{error}");
+    for (command, page) in [("launch", "launch"), ("init", "adopting"), ("eval", "evals")] {
+        let (_, help, _) = print(&[command, "--help"]);
+        assert!(
+            help.contains(&format!("More: sweepctl docs {page}")),
+            "{command}: {help}"
+        );
+    }
+}

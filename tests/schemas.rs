@@ -233,7 +233,7 @@ hardware:
     (
         Kind::Clusters,
         "clusters:
-  a: { backend: script, path: runners/a.sh }
+  a: { backend: script, path: runners/a.sh, idle-minutes: 1, uses: [slurm, docker, podman], job-names: ['{runner-name}'], container-names: [b] }
   b:
     fleets: [b]
     backend: local
@@ -268,7 +268,7 @@ hardware:
     port: 8000
     ready-timeout-seconds: 60
     eval-task: t
-  e: { backend: srt, recipes-dir: r, workspace: /w }
+  e: { backend: srt, recipes-dir: r, workspace: /w, schema: 1 }
 ",
     ),
     (
@@ -391,10 +391,14 @@ permissions:
 timeouts:
   default: 1
   jobs: { j: 1 }
+  gpu:
+    default: 7200
+    rules: [{ labels: [l], nodes: multi, scenario: agentic-coding, eval: true, minutes: 1 }]
 max-parallel:
   default: 1
   labels: { l: 1 }
 launch-secrets: [S]
+checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
 ingest: { repository: a/b, event-type: e, secret: S }
 extra-steps:

@@ -97,7 +97,7 @@ fn no_help_is_wrapped_twice_or_gives_a_default_twice() {
         }
         assert!(!text.contains("] [default"), "{path:?}: {text}");
         let examples = text.lines().skip_while(|line| !line.starts_with("Example")).skip(1);
-        for line in examples {
+        for line in examples.filter(|line| !line.is_empty() && !line.starts_with("More: ")) {
             let starts = ["  sweepctl ", "  exec ", "  git ", "      "];
             assert!(starts.iter().any(|start| line.starts_with(start)), "{path:?}: {line}");
         }

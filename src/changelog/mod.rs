@@ -7,10 +7,10 @@
 // Every finding has an id of its own: see clippy.toml.
 #![warn(clippy::disallowed_methods)]
 
-pub mod additions;
-pub mod canonicalize;
-pub mod gate;
-pub mod link;
-pub mod resolve;
-pub mod text;
-pub mod work_tree;
+pub(crate) mod additions;
+pub(crate) mod canonicalize;
+pub(crate) mod gate;
+pub(crate) mod link;
+pub(crate) mod resolve;
+pub(crate) mod text;
+pub(crate) mod work_tree;

@@ -30,9 +30,17 @@ pub fn problems(problems: &[Problem]) {
 
 /// Says problems that do not fail the command, and annotates them as warnings.
 pub fn warn(problems: &[Problem]) {
-    let warnings: Vec<Problem> = problems.iter().cloned().map(Problem::warning).collect();
-    self::problems(&warnings);
-    for problem in &warnings {
+    say(problems.iter().cloned().map(Problem::warning).collect());
+}
+
+/// Says what is worth knowing and no problem, and annotates it as notices.
+pub fn notice(problems: &[Problem]) {
+    say(problems.iter().cloned().map(Problem::notice).collect());
+}
+
+fn say(said: Vec<Problem>) {
+    self::problems(&said);
+    for problem in &said {
         anstream::eprintln!("{}", draw::styled(problem));
     }
 }

@@ -19,6 +19,7 @@ use crate::config::policy::{self, EvalPolicies};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
+use crate::config::workflows::Workflows;
 use crate::config::{master, runners::Runners};
 use crate::findings::config::NO_SUCH_RUNNER;
 use crate::findings::files as findings;
@@ -171,6 +172,9 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         return Ok(());
     };
     let runners = Runners::load(runners)?;
+    for settings in of(Kind::Workflows) {
+        Workflows::load_for(settings, &runners)?;
+    }
     let rows = Expansion::default().rows(master.values(), &runners)?;
     let mut problems = unknown_runners(&master, &runners);
     let Some(source) = of(Kind::Clusters).next() else {

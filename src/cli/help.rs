@@ -2,7 +2,7 @@
 
 use clap::{Command, CommandFactory};
 
-use super::Cli;
+use super::{Cli, docs};
 
 /// A part of the table of contents.
 struct Heading {
@@ -27,7 +27,7 @@ const HEADINGS: [Heading; 4] = [
     },
     Heading {
         title: "Workflows and configs",
-        commands: &["render", "workflow", "changelog", "schema", "mock-server"],
+        commands: &["render", "workflow", "changelog", "schema", "mock-server", "docs"],
         more: &["shell-library", "findings", "completions", "man", "help"],
     },
     Heading {
@@ -64,9 +64,23 @@ Output is a table on a terminal, and JSON when piped or with --json.
 
 /// The command line, with the table of contents as its help.
 pub(super) fn command() -> Command {
-    let command = Cli::command();
+    let command = with_pages(Cli::command());
     let template = format!("{ABOVE}{}\n{}", contents(&command), options(&command));
     command.help_template(template)
+}
+
+/// Names in the help of each command the page that says more.
+fn with_pages(mut command: Command) -> Command {
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    for name in names {
+        let Some(page) = docs::of_command(&name) else { continue };
+        command = command.mut_subcommand(name, |command| {
+            let own = command.get_after_help().map(|help| format!("{}\n\n", help.ansi()));
+            let more = format!("{}More: sweepctl docs {page}", own.unwrap_or_default());
+            command.after_help(more)
+        });
+    }
+    command
 }
 
 fn options(command: &Command) -> String {

@@ -40,7 +40,7 @@ pub struct Launch {
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
     workspace: PathBuf,
     /// Release what this runner's earlier launch left, also one that was killed, and nothing else
-    #[arg(long, conflicts_with_all = ["dry_run", "deadline_minutes"])]
+    #[arg(long, conflicts_with_all = ["dry_run", "deadline_minutes", "idle_minutes"])]
     release: bool,
     /// Print the environment, the commands and the files, and do nothing
     #[arg(long)]
@@ -48,6 +48,10 @@ pub struct Launch {
     /// Minutes that the job may take [default: its timeout-minutes less 5, at least half]
     #[arg(long, value_name = "N", value_parser = minutes)]
     deadline_minutes: Option<Duration>,
+    /// Minutes after which a job is ended that prints nothing and whose files stay as they are [default: the cluster's
+    /// idle-minutes, else no limit]
+    #[arg(long, value_name = "N", value_parser = minutes)]
+    idle_minutes: Option<Duration>,
     /// Seconds that the checks of the node may take
     #[arg(long, value_name = "N", default_value_t = preflight::DEADLINE.as_secs(), value_parser = clap::value_parser!(u64).range(1..))]
     preflight_seconds: u64,
@@ -144,6 +148,8 @@ impl Launch {
             false => backends::of(&fleet, Some(envelope), label, runner, task),
         };
         let backend = backend.map_err(Problems::from)?;
+        let idle = fleet.clusters.of(runner).and_then(|(_, cluster)| cluster.idle_minutes);
+        let idle = idle.map(|minutes| Duration::from_secs(minutes * 60));
         let state = match &self.state {
             Some(state) => state.clone(),
             None => leftovers::state_folder(runner).map_err(Problems::from)?,
@@ -161,6 +167,7 @@ impl Launch {
         let limits = Limits {
             deadline: self.deadline_minutes.unwrap_or_else(|| launch::deadline(envelope)),
             preflight: Duration::from_secs(self.preflight_seconds),
+            idle: self.idle_minutes.or(idle),
         };
         leftovers::make_state_folder(&state).map_err(Problems::from)?;
         let cancel = Cancellation::install()?;
@@ -168,7 +175,8 @@ impl Launch {
             return Ok(launch::serve(&*backend, &prepared, &cancel, &mut show)?);
         }
         announce(&environment)?;
-        launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
+        let notice = launch::launch(&*backend, &prepared, tasks, limits, &cancel, &mut show)?;
+        annotate::notice(notice.as_slice());
         let result = environment.get("RESULT_FILENAME").unwrap_or_default();
         if output::wants_json(self.json) {
             return output::json(&serde_json::json!({ "result-filename": result, "workspace": workspace }));

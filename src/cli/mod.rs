@@ -1,56 +1,57 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
-pub mod annotate;
-pub mod baseline;
-pub mod changelog;
-pub mod check;
-pub mod clean;
-pub mod client;
-pub mod collect;
-pub mod comment;
-pub mod compare;
-pub mod decide;
-pub mod dispatch;
-pub mod dispatch_plan;
-pub mod envelope;
-pub mod envelope_file;
-pub mod eval;
-pub mod eval_calibrate;
-pub mod eval_validate;
-pub mod explain;
-pub mod findings;
-pub mod format;
-pub mod gate;
-pub mod generate;
+pub(crate) mod annotate;
+pub(crate) mod baseline;
+pub(crate) mod changelog;
+pub(crate) mod check;
+pub(crate) mod clean;
+pub(crate) mod client;
+pub(crate) mod collect;
+pub(crate) mod comment;
+pub(crate) mod compare;
+pub(crate) mod decide;
+pub(crate) mod dispatch;
+pub(crate) mod dispatch_plan;
+pub(crate) mod docs;
+pub(crate) mod envelope;
+pub(crate) mod envelope_file;
+pub(crate) mod eval;
+pub(crate) mod eval_calibrate;
+pub(crate) mod eval_validate;
+pub(crate) mod explain;
+pub(crate) mod findings;
+pub(crate) mod format;
+pub(crate) mod gate;
+pub(crate) mod generate;
 mod help;
-pub mod ingest;
-pub mod init;
-pub mod inputs;
-pub mod job;
-pub mod launch;
-pub mod library;
-pub mod mock_server;
-pub mod output;
-pub mod plan;
-pub mod priority;
-pub mod render;
-pub mod replay_of_script;
+pub(crate) mod ingest;
+pub(crate) mod init;
+pub(crate) mod inputs;
+pub(crate) mod job;
+pub(crate) mod launch;
+pub(crate) mod library;
+pub(crate) mod mock_server;
+pub(crate) mod output;
+pub(crate) mod plan;
+pub(crate) mod priority;
+pub(crate) mod render;
+pub(crate) mod replay_of_script;
 mod replay_result;
-pub mod result;
-pub mod reuse;
-pub mod rows;
-pub mod run;
+pub(crate) mod result;
+pub(crate) mod reuse;
+pub(crate) mod rows;
+pub(crate) mod run;
 mod runnable;
-pub mod schema;
-pub mod shard;
-pub mod shell_library;
-pub mod simulate;
-pub mod stats;
+pub(crate) mod schema;
+pub(crate) mod shard;
+pub(crate) mod shell_library;
+pub(crate) mod simulate;
+pub(crate) mod stats;
 mod table;
-pub mod throughput;
-pub mod upload;
-pub mod verdict;
-pub mod workflow;
+pub(crate) mod throughput;
+pub(crate) mod upload;
+pub(crate) mod verdict;
+pub(crate) mod workflow;
 
 use std::process::ExitCode;
 
@@ -132,6 +133,8 @@ enum Command {
     Library(Box<library::Library>),
     /// Check the configs and the changelog of a repository
     Check(check::Check),
+    /// Print a page of the documentation, or list the pages
+    Docs(docs::Docs),
     /// List what can be found, by id
     Findings(findings::Findings),
     /// Print the JSON Schema of a kind of file
@@ -204,6 +207,7 @@ pub fn main() -> ExitCode {
         Command::ShellLibrary(library) => library.run(),
         Command::Library(library) => library.run(),
         Command::Check(check) => check.run(),
+        Command::Docs(docs) => docs.run(),
         Command::Findings(findings) => findings.run(),
         Command::Schema(schema) => schema.run(),
         Command::Completions(completions) => completions.run(),

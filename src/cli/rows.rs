@@ -14,7 +14,7 @@ use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
 use crate::config::problem::Problems;
 use crate::config::types::Role;
-use crate::config::workflows::MaxParallel;
+use crate::config::workflows::Workflows;
 use crate::matrix::bucket::{self, Bucket, Buckets};
 use crate::matrix::plan::ChangelogMetadata;
 use crate::matrix::row::{Row, Scenario};
@@ -80,7 +80,7 @@ impl EmitArgs {
         let Some(dir) = &self.emit else { return Ok(()) };
         runs(buckets)?;
         let settings = workflow_settings(Path::new("."))?;
-        let index = emit(dir, buckets.clone(), self.canary, asked, &settings.max_parallel)?;
+        let index = emit(dir, buckets.clone(), self.canary, asked, &settings)?;
         if let Some(changelog) = changelog {
             plan_files::write_changelog(dir, changelog).map_err(Problems::from)?;
         }
@@ -119,10 +119,13 @@ pub fn emit(
     mut buckets: Buckets,
     canary: bool,
     asked: &Asked,
-    max_parallel: &MaxParallel,
+    settings: &Workflows,
 ) -> Result<Index, Problems> {
+    for envelope in buckets.values_mut().flatten() {
+        envelope.set_timeout(&settings.timeouts.gpu);
+    }
     let canary = canary.then(|| bucket::take_canary(&mut buckets)).flatten();
-    let shards = shard::cut(&buckets, max_parallel)?;
+    let shards = shard::cut(&buckets, &settings.max_parallel)?;
     plan_files::write(dir, &shards, canary, asked)
 }
 

@@ -13,7 +13,7 @@ use super::{output, rows, usage, workflow};
 use crate::config::asked::Refs;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
-use crate::config::workflows::MaxParallel;
+use crate::config::workflows::Workflows;
 use crate::github::decide::Decision;
 use crate::github::event;
 use crate::github::needs::JobResult;
@@ -170,7 +170,7 @@ impl Simulate {
                     .into()));
             }
         };
-        let planned = emitted(refs, decision, &workflow_settings(&self.root)?.max_parallel, scratch)?;
+        let planned = emitted(refs, decision, &workflow_settings(&self.root)?, scratch)?;
         match self.latest || self.refs.pair().is_some() {
             true => Ok(Ok(planned?)),
             false => Ok(planned),
@@ -200,7 +200,7 @@ fn differences(plan: &Plan, decision: &Decision) -> Vec<String> {
 fn emitted(
     refs: Vec<String>,
     decision: Option<&Decision>,
-    max_parallel: &MaxParallel,
+    settings: &Workflows,
     scratch: &Path,
 ) -> anyhow::Result<Result<Plan, Problems>> {
     let flags = decision.map(|decision| decision.asked.flags()).unwrap_or_default();
@@ -210,7 +210,7 @@ fn emitted(
         let buckets = bucket::of_plan(&args.plan()?, &args.asked)?;
         let canary = decision.is_some_and(|decision| decision.canary);
         let folder = scratch.join("plan");
-        rows::emit(&folder, buckets, canary, &args.asked, max_parallel)?;
+        rows::emit(&folder, buckets, canary, &args.asked, settings)?;
         Plan::read(folder)
     };
     Ok(plan())

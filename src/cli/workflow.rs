@@ -24,6 +24,9 @@ pub enum Workflow {
     Simulate(Box<Simulate>),
 }
 
+/// The folder of the composite action that is rendered.
+const ACTION: &str = "setup-sweepctl";
+
 const HELP: &str = "\
 Computed from the files, without the network: a caller's permissions contain what its callees ask for; secrets are \
 declared and passed by name at each level; at most four levels; names stand once; no `always()` on a job that takes a \
@@ -33,8 +36,8 @@ whatever happened and before the gate, and it is released; a group that cancels 
 script; actions pinned by commit; a time limit on every job; no credentials left by a checkout; matrices and files \
 within GitHub's limits.
 
-Of a folder, files that `unmanaged` in configs/workflows.yaml names are read for their calls and not checked; name one to \
-check it.
+Of a folder, files that `unmanaged` in configs/workflows.yaml names and the repository's own composite actions are read \
+for their calls and not checked, and not counted; name one to check it.
 
 Examples:
   sweepctl workflow check
@@ -84,7 +87,8 @@ impl Check {
         for path in &self.paths {
             let found = if path.is_dir() {
                 let unmanaged = unmanaged(path);
-                let (others, found) = in_folder(path).into_iter().partition(|file| unmanaged.contains(file));
+                let is_own = |file: &PathBuf| unmanaged.contains(file) || is_own_action(file);
+                let (others, found) = in_folder(path).into_iter().partition(is_own);
                 beside.extend::<Vec<PathBuf>>(others);
                 found
             } else {
@@ -153,6 +157,15 @@ pub(super) fn in_folder(folder: &Path) -> Vec<PathBuf> {
     actions.sort();
     files.extend(actions);
     files
+}
+
+/// Whether a file is a composite action of the repository's own, and not the one that is rendered.
+fn is_own_action(file: &Path) -> bool {
+    let folder = file.parent().unwrap_or(Path::new(""));
+    folder
+        .parent()
+        .is_some_and(|parent| parent.ends_with(".github/actions"))
+        && !folder.ends_with(ACTION)
 }
 
 /// The workflows below a root that are not this tool's, as the settings say.

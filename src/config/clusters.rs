@@ -10,6 +10,8 @@ mod local;
 mod script;
 mod slurm;
 mod srt;
+mod srt_schema;
+pub mod uses;
 
 use std::sync::Arc;
 
@@ -26,6 +28,8 @@ pub use local::{Local, ready_timeout};
 pub use script::Script;
 pub use slurm::{InContainer, Slurm};
 pub use srt::Srt;
+pub use srt_schema::Schema;
+pub use uses::Uses;
 
 /// The settings of a backend.
 trait Settings: Sized {
@@ -137,6 +141,9 @@ pub struct Cluster {
     /// Runners that belong to it whatever their fleet's cluster is.
     #[schemars(default, length(min = 1), inner(length(min = 1)))]
     pub runners: Vec<String>,
+    /// Minutes after which a job is ended that prints nothing and whose files stay as they are; no limit unless given.
+    #[schemars(default, range(min = 1, max = 7200))]
+    pub idle_minutes: Option<u64>,
     /// Variables of its jobs.
     #[schemars(default, with = "super::environment::Variables")]
     pub env: IndexMap<String, Template>,

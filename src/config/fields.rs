@@ -74,6 +74,7 @@ macro_rules! sizes {
 
         /// One size.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        #[allow(clippy::enum_variant_names, reason = "the fields' own names")]
         pub enum Size { $($(#[doc = $doc])+ $size),+ }
 
         impl Size {

@@ -1,6 +1,6 @@
 //! `configs/*-master.yaml`: what is benchmarked, as a mapping of config key to entry.
 
-pub mod search_space;
+pub(crate) mod search_space;
 
 use std::sync::Arc;
 

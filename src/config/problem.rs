@@ -163,6 +163,13 @@ impl Problem {
         self
     }
 
+    /// Makes it one that is worth knowing, and nothing wrong.
+    #[must_use]
+    pub fn notice(mut self) -> Self {
+        self.severity = Severity::Notice;
+        self
+    }
+
     /// The way out: the one given here, or that of its kind.
     #[must_use]
     pub fn remedy(&self) -> &str {

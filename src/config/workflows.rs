@@ -1,10 +1,14 @@
 //! `configs/workflows.yaml`: what the workflows are rendered with.
 
-pub mod extra;
+pub(crate) mod checkout;
+pub(crate) mod extra;
+pub(crate) mod gpu;
 
 use std::sync::Arc;
 
+use checkout::Checkout;
 use extra::{Job, Steps};
+use gpu::GpuTimeouts;
 use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
@@ -15,6 +19,7 @@ use super::decode::Decoder;
 use super::environment;
 use super::labels::named;
 use super::problem::{Problems, nearest};
+use super::runners::Runners;
 use super::source::Source;
 use super::tree::Node;
 use crate::findings::config;
@@ -47,7 +52,7 @@ pub struct Workflows {
     /// What the token of each job may do.
     #[schemars(transform = scopes)]
     pub permissions: IndexMap<String, Permissions>,
-    /// Minutes of the jobs that take no GPU.
+    /// Minutes of jobs.
     pub timeouts: Timeouts,
     /// Jobs of a runner label that run or queue at a time.
     pub max_parallel: MaxParallel,
@@ -58,6 +63,9 @@ pub struct Workflows {
     /// Variables of every job on a GPU.
     #[schemars(default, with = "super::environment::Variables")]
     pub env: IndexMap<String, Template>,
+    /// How a job on a GPU checks out the repository.
+    #[schemars(default)]
+    pub checkout: Checkout,
     /// Where a finished sweep is announced.
     #[schemars(default)]
     pub ingest: Option<Ingest>,
@@ -166,12 +174,15 @@ fn scopes(schema: &mut Schema) {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Timeouts {
-    /// Minutes of a job that is not named.
+    /// Minutes of a job that takes no GPU and is not named.
     #[schemars(range(min = 1, max = 360))]
     pub default: u64,
     /// Minutes by job.
     #[schemars(default)]
     pub jobs: IndexMap<String, u64>,
+    /// Minutes of the jobs on a GPU.
+    #[schemars(default)]
+    pub gpu: GpuTimeouts,
 }
 
 /// Jobs that run or queue at a time, by runner label; all shards of a sweep share them.
@@ -213,7 +224,17 @@ impl Workflows {
     /// # Errors
     /// Every problem of the file.
     pub fn load(source: &Arc<Source>) -> Result<Self, Problems> {
-        super::load(source, Self::decode)
+        super::load(source, |d, node| Self::decode(d, node, None))
+    }
+
+    /// [`Self::load`], where a label that the runners file does not know is a problem too.
+    ///
+    /// # Errors
+    /// Every problem of the file.
+    pub fn load_for(source: &Arc<Source>, runners: &Runners) -> Result<Self, Problems> {
+        let names = runners.labels.values().flatten();
+        let known: Vec<&str> = runners.labels.keys().chain(names).map(String::as_str).collect();
+        super::load(source, |d, node| Self::decode(d, node, Some(&known)))
     }
 
     /// The settings of a repository that has none of its own.
@@ -228,21 +249,25 @@ impl Workflows {
             .expect("the built-in settings are tested")
     }
 
-    fn decode(d: &mut Decoder, node: &Node<'_>) -> Option<Self> {
+    /// `labels` are those of the runners file and its runners, where they are known.
+    fn decode(d: &mut Decoder, node: &Node<'_>, labels: Option<&[&str]>) -> Option<Self> {
         let mut f = d.fields(node, "the workflow settings")?;
         let workflows = f.required(d, "workflows", |d, n, name| {
             d.list(n, name, 1, |d, item| stem(d, item, name))
         });
-        let unmanaged = f.optional(d, "unmanaged", |d, n, name| d.strings(n, name, 0));
+        let unmanaged = f.optional(d, "unmanaged", |d, n, name| {
+            d.list(n, name, 0, |d, item| unmanaged(d, item, name, workflows.as_deref()))
+        });
         let default_branch = f.required(d, "default-branch", Decoder::string);
         let hosted_runner = f.required(d, "hosted-runner", Decoder::string);
         let sweepctl = f.required(d, "sweepctl", binary);
         let actions = f.required(d, "actions", |d, n, name| named(d, n, name, pin));
         let permissions = f.required(d, "permissions", |d, n, name| named(d, n, name, permissions));
-        let timeouts = f.required(d, "timeouts", timeouts);
-        let max_parallel = f.required(d, "max-parallel", max_parallel);
+        let timeouts = f.required(d, "timeouts", |d, n, name| timeouts(d, n, name, labels));
+        let max_parallel = f.required(d, "max-parallel", |d, n, name| max_parallel(d, n, name, labels));
         let launch_secrets = f.optional(d, "launch-secrets", launch_secrets);
         let env = f.optional(d, "env", environment::decode);
+        let checkout = f.optional(d, "checkout", checkout::checkout);
         let ingest = f.optional(d, "ingest", ingest);
         let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
         let known = known.unwrap_or_default();
@@ -263,11 +288,23 @@ impl Workflows {
             max_parallel: max_parallel?,
             launch_secrets: launch_secrets.unwrap_or_default(),
             env: env.unwrap_or_default(),
+            checkout: checkout.unwrap_or_default(),
             ingest,
             extra_steps: extra_steps.unwrap_or_default(),
             extra_jobs: extra_jobs.unwrap_or_default(),
         })
     }
+}
+
+/// A file that is not rendered: one that is both would never be checked.
+fn unmanaged(d: &mut Decoder, node: &Node<'_>, name: &str, rendered: Option<&[String]>) -> Option<String> {
+    let file = d.string(node, name)?;
+    let stem = file.strip_suffix(".yml").unwrap_or_default();
+    if rendered.is_some_and(|rendered| rendered.iter().any(|known| known == stem)) {
+        let message = format!("`{file}` stands in `workflows` too, and is rendered");
+        d.report(node.span, message, "take it out of one of the two");
+    }
+    Some(file)
 }
 
 /// A name that cannot leave its folder.
@@ -401,26 +438,33 @@ fn minutes(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
     d.integer_up_to(node, name, MAX_TIMEOUT)
 }
 
-fn timeouts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Timeouts> {
+fn timeouts(d: &mut Decoder, node: &Node<'_>, name: &str, labels: Option<&[&str]>) -> Option<Timeouts> {
     let mut f = d.fields(node, &format!("`{name}`"))?;
     let default = f.required(d, "default", minutes);
     let jobs = f.optional(d, "jobs", |d, n, name| named(d, n, name, minutes));
+    let gpu = f.optional(d, "gpu", |d, n, _| gpu::timeouts(d, n, labels));
     f.finish(d);
     Some(Timeouts {
         default: default?,
         jobs: jobs.unwrap_or_default(),
+        gpu: gpu.unwrap_or_default(),
     })
 }
 
-fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<MaxParallel> {
+fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str, labels: Option<&[&str]>) -> Option<MaxParallel> {
     let jobs = |d: &mut Decoder, n: &Node<'_>, name: &str| d.integer_up_to(n, name, MAX_PARALLEL);
     let mut f = d.fields(node, &format!("`{name}`"))?;
     let default = f.required(d, "default", jobs);
-    let labels = f.optional(d, "labels", |d, n, name| named(d, n, name, jobs));
+    let by_label = f.optional(d, "labels", |d, n, name| {
+        for (key, _) in d.entries(n, name) {
+            gpu::known(d, key, key.text(), labels);
+        }
+        named(d, n, name, jobs)
+    });
     f.finish(d);
     Some(MaxParallel {
         default: default?,
-        labels: labels.unwrap_or_default(),
+        labels: by_label.unwrap_or_default(),
     })
 }
 

@@ -3,10 +3,10 @@
 //! An id never changes its meaning; one that is no longer found is not given to something else. docs/findings.md is
 //! written from here (`sweepctl findings --markdown`).
 
-pub mod changelog;
-pub mod config;
-pub mod files;
-pub mod plan;
+pub(crate) mod changelog;
+pub(crate) mod config;
+pub(crate) mod files;
+pub(crate) mod plan;
 pub mod refusals;
 pub mod sarif;
 pub mod workflow;

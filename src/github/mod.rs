@@ -1,17 +1,17 @@
 //! What GitHub says and is asked: events and what they start, the jobs of a run and what becomes of them, earlier runs
 //! and what may be taken from them.
 
-pub mod baseline;
-pub mod client;
-pub mod comment;
+pub(crate) mod baseline;
+pub(crate) mod client;
+pub(crate) mod comment;
 pub mod decide;
-pub mod dispatch;
+pub(crate) mod dispatch;
 pub mod event;
 pub mod facts;
-pub mod gate;
-pub mod ledger;
+pub(crate) mod gate;
+pub(crate) mod ledger;
 pub mod needs;
-pub mod reuse;
-pub mod stats;
-pub mod text;
-pub mod verdict;
+pub(crate) mod reuse;
+pub(crate) mod stats;
+pub(crate) mod text;
+pub(crate) mod verdict;

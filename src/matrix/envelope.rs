@@ -15,10 +15,11 @@ use crate::config::fields::Field;
 use crate::config::master::search_space::Nodes;
 use crate::config::policy::Evaluator;
 use crate::config::problem::{Problem, nearest};
+use crate::config::workflows::gpu::{DEFAULT_MINUTES, GpuJob, GpuTimeouts};
 use crate::findings::plan as findings;
 
-/// Minutes that a job may take, unless its workflow says otherwise; GitHub's own default.
-pub const TIMEOUT_MINUTES: u64 = 360;
+/// Minutes that a job may take, unless the settings say otherwise.
+pub const TIMEOUT_MINUTES: u64 = DEFAULT_MINUTES;
 
 /// One job of a matrix: everything that its steps need.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -85,6 +86,16 @@ impl<'de> Deserialize<'de> for Envelope {
 }
 
 impl Envelope {
+    /// Takes the time that the settings give such a job.
+    pub fn set_timeout(&mut self, timeouts: &GpuTimeouts) {
+        self.timeout_minutes = timeouts.minutes(GpuJob {
+            label: &self.runs_on,
+            nodes: self.row.node_kind(),
+            scenario: self.row.scenario_type(),
+            eval: self.row.runs_eval(),
+        });
+    }
+
     /// Reads an envelope.
     ///
     /// # Errors

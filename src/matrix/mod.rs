@@ -3,18 +3,18 @@
 // Every finding has an id of its own: see clippy.toml.
 #![warn(clippy::disallowed_methods)]
 
-pub mod append_only;
+pub(crate) mod append_only;
 pub mod bucket;
 pub mod envelope;
 pub mod evals;
 pub mod expand;
-pub mod fingerprint;
+pub(crate) mod fingerprint;
 pub mod names;
-pub mod plan;
-pub mod priority;
+pub(crate) mod plan;
+pub(crate) mod priority;
 pub mod row;
-pub mod rules;
+pub(crate) mod rules;
 pub mod shard;
-pub mod trim;
+pub(crate) mod trim;
 mod unique;
-pub mod wire;
+pub(crate) mod wire;

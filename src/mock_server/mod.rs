@@ -5,13 +5,13 @@
 //! `arithmetic` and `draw`; by a tool where the request has any: `tools`, with `schema`), the answer is put under the request's limits (`reply`), faults strike (`faults`), and the
 //! body is sent over time (`events`, `pace`). `traffic` counts, and `routes` joins it all.
 
-pub mod answer;
+pub(crate) mod answer;
 mod answers_file;
 mod arithmetic;
 mod draw;
 mod events;
-pub mod faults;
-pub mod pace;
+pub(crate) mod faults;
+pub(crate) mod pace;
 mod protocol;
 mod reply;
 mod routes;

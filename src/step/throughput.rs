@@ -3,11 +3,11 @@
 //! What a client saved is read into one common form ([`measured`]), which the checks and the aggregate know alone.
 
 mod aiperf;
-pub mod check;
-pub mod client;
+pub(crate) mod check;
+pub(crate) mod client;
 mod export;
 mod genai_perf;
-pub mod measured;
+pub(crate) mod measured;
 mod sglang;
 mod vllm;
 

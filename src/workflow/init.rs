@@ -1,12 +1,15 @@
 //! The starter: the inputs of a first sweep.
 
+pub mod example;
+
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use serde::Serialize;
 
-use super::render::WORKFLOWS;
+use self::example::Example;
+use super::render::{Rendered, WORKFLOWS};
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
 use crate::config::{engines, labels, policy, thresholds, workflows};
@@ -19,7 +22,7 @@ pub enum Outcome {
     Written,
     /// It was there, and stays as it is.
     Kept,
-    /// It was there, and is written anew.
+    /// It was there, and is now another.
     Replaced,
 }
 
@@ -36,20 +39,20 @@ impl Outcome {
 }
 
 /// The starter's inputs by path: configs with their schemas, eval tasks, and the changelog. `root` is looked at for
-/// workflow files of its own, which the settings then name.
+/// workflow files of its own, which the settings then name; with an example the first sweep is one on that hardware.
 #[must_use]
-pub fn inputs(root: &Path) -> Vec<(String, String)> {
+pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
     let settings = workflows::BUILT_IN.replace("unmanaged: []", &unmanaged(root));
+    let Sweep {
+        master,
+        runners,
+        clusters,
+        changelog,
+    } = sweep(example);
     let mut files = vec![
-        (
-            "configs/starter-master.yaml",
-            include_str!("starter/starter-master.yaml").to_owned(),
-        ),
-        ("configs/runners.yaml", include_str!("starter/runners.yaml").to_owned()),
-        (
-            "configs/clusters.yaml",
-            include_str!("starter/clusters.yaml").to_owned(),
-        ),
+        ("configs/starter-master.yaml", master),
+        ("configs/runners.yaml", runners),
+        ("configs/clusters.yaml", clusters),
         ("configs/engines.yaml", engines::BUILT_IN.to_owned()),
         ("configs/labels.yaml", labels::BUILT_IN.to_owned()),
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
@@ -71,10 +74,7 @@ pub fn inputs(root: &Path) -> Vec<(String, String)> {
             "configs/evals/data/gsm8k_smoke_examples.jsonl",
             include_str!("../../configs/evals/data/gsm8k_smoke_examples.jsonl").to_owned(),
         ),
-        (
-            "perf-changelog.yaml",
-            include_str!("starter/perf-changelog.yaml").to_owned(),
-        ),
+        ("perf-changelog.yaml", changelog),
     ]
     .into_iter()
     .map(|(path, text)| (path.to_owned(), text))
@@ -86,26 +86,69 @@ pub fn inputs(root: &Path) -> Vec<(String, String)> {
     files
 }
 
-/// The workflow files that are there, as the setting that lets them stay.
+/// What is measured, on which runners, what starts jobs there, and the changelog that asks for it.
+struct Sweep {
+    master: String,
+    runners: String,
+    clusters: String,
+    changelog: String,
+}
+
+fn sweep(example: Option<&Example>) -> Sweep {
+    let changelog = include_str!("starter/perf-changelog.yaml");
+    match example {
+        None => Sweep {
+            master: include_str!("starter/starter-master.yaml").to_owned(),
+            runners: include_str!("starter/runners.yaml").to_owned(),
+            clusters: include_str!("starter/clusters.yaml").to_owned(),
+            changelog: changelog.to_owned(),
+        },
+        Some(example) => Sweep {
+            master: example.master(),
+            runners: example.runners(),
+            clusters: example.clusters(),
+            changelog: changelog.replace("smoke-local-mock", &example.key()).replace(
+                "First sweep: a smoke test that needs no GPU.",
+                "First sweep: one model on one GPU.",
+            ),
+        },
+    }
+}
+
+/// The rendered files that a repository has in another form.
+#[must_use]
+pub fn replaced(root: &Path, rendered: &[Rendered]) -> Vec<String> {
+    let differs = |file: &&Rendered| {
+        let path = root.join(&file.path);
+        // Anything that is there and cannot be read is another one.
+        path.symlink_metadata().is_ok() && std::fs::read(&path).ok().as_deref() != Some(file.text.as_bytes())
+    };
+    rendered.iter().filter(differs).map(|file| file.path.clone()).collect()
+}
+
+/// The workflow files that are there and are not rendered, as the setting that lets them stay.
 fn unmanaged(root: &Path) -> String {
+    let rendered = workflows::Workflows::built_in().workflows;
+    let is_own = |name: &String| !rendered.iter().any(|stem| *name == format!("{stem}.yml"));
     let mut names: Vec<String> = std::fs::read_dir(root.join(WORKFLOWS))
         .into_iter()
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .filter(is_own)
         .collect();
     names.sort();
     format!("unmanaged: {}", serde_json::json!(names))
 }
 
-/// Writes the files that are not there, and gives what happened to each.
+/// Writes the files that are not there, and those of `replace`, and gives what happened to each.
 ///
 /// # Errors
 /// Files that cannot be written, and folders that a link leads out of the root.
-pub fn write(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Outcome)>, Problems> {
+pub fn write(root: &Path, files: &[(String, String)], replace: &[String]) -> Result<Vec<(String, Outcome)>, Problems> {
     let mut all = Vec::new();
     let mut problems = Problems::default();
     for (path, text) in files {
-        match one(root, path, text) {
+        match one(root, path, text, replace.contains(path)) {
             Ok(outcome) => all.push((path.clone(), outcome)),
             Err(problem) => problems.push(problem),
         }
@@ -114,24 +157,7 @@ pub fn write(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Out
     Ok(all)
 }
 
-/// Writes files, also over others.
-///
-/// # Errors
-/// As [`write`].
-pub fn replace(root: &Path, files: &[(String, String)]) -> Result<Vec<(String, Outcome)>, Problems> {
-    let mut all = write(root, files)?;
-    for ((path, outcome), (_, text)) in all.iter_mut().zip(files) {
-        let target = root.join(&*path);
-        if *outcome == Outcome::Kept && std::fs::read_to_string(&target).ok().as_ref() != Some(text) {
-            crate::files::write_atomic(&target, text.as_bytes())
-                .map_err(|error| Problem::file(path, format!("`{path}` cannot be written: {error}")))?;
-            *outcome = Outcome::Replaced;
-        }
-    }
-    Ok(all)
-}
-
-fn one(root: &Path, path: &str, text: &str) -> Result<Outcome, Problem> {
+fn one(root: &Path, path: &str, text: &str, replace: bool) -> Result<Outcome, Problem> {
     let target = root.join(path);
     let place = target.display().to_string();
     let failed = |error: std::io::Error| Problem::file(&place, format!("`{place}` cannot be written: {error}"));
@@ -145,12 +171,16 @@ fn one(root: &Path, path: &str, text: &str) -> Result<Outcome, Problem> {
         let problem = Problem::file(&place, format!("a link leads `{place}` out of the repository"));
         return Err(problem.hint("remove the link"));
     }
-    // Creating fails on anything that is there, a link too: nothing is overwritten.
+    let written = if replace {
+        // Of a link the link itself goes.
+        std::fs::remove_file(&target).map_err(failed)?;
+        Outcome::Replaced
+    } else {
+        Outcome::Written
+    };
+    // Creating fails on anything that is there, a link too: nothing else is overwritten.
     match OpenOptions::new().write(true).create_new(true).open(&target) {
-        Ok(mut file) => file
-            .write_all(text.as_bytes())
-            .map(|()| Outcome::Written)
-            .map_err(failed),
+        Ok(mut file) => file.write_all(text.as_bytes()).map(|()| written).map_err(failed),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(Outcome::Kept),
         Err(error) => Err(failed(error)),
     }

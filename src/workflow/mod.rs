@@ -2,7 +2,7 @@
 
 pub mod check;
 mod checks;
-pub mod init;
+pub(crate) mod init;
 pub mod model;
 pub mod render;
 pub mod simulate;

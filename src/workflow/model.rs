@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use crate::config::asked::{self, Field, output_name};
 use crate::config::labels::Labels;
+use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
 use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
 use crate::matrix::bucket::Bucket;
@@ -44,6 +45,10 @@ pub struct Model {
     pub launch_secrets: IndexSet<String>,
     /// The variables of the launch step that hold them.
     pub secret_variables: IndexMap<String, String>,
+    /// The secrets that the workflows of a job on a GPU are given: those of the launch step, and the checkout's token.
+    pub job_secrets: IndexSet<String>,
+    /// How a job on a GPU checks out the repository.
+    pub checkout_settings: Checkout,
     /// Where a finished sweep is announced.
     pub ingest: Option<Ingest>,
     /// A repository's own steps; both places are always there.
@@ -196,6 +201,8 @@ impl Model {
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.values().cloned().collect(),
             secret_variables: settings.launch_secrets.clone(),
+            job_secrets: job_secrets(settings),
+            checkout_settings: settings.checkout.clone(),
             ingest: settings.ingest.clone(),
             extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),
@@ -209,6 +216,11 @@ impl Model {
             },
         }
     }
+}
+
+fn job_secrets(settings: &Workflows) -> IndexSet<String> {
+    let token = settings.checkout.token_secret.iter();
+    settings.launch_secrets.values().chain(token).cloned().collect()
 }
 
 /// The permissions of several jobs together: of each scope the furthest access.

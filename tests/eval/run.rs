@@ -345,6 +345,37 @@ fn results_that_do_not_fit_the_disk_are_a_failure_though_lm_eval_says_nothing() 
     assert!(at.join("staged/meta_env.json").exists());
 }
 
+#[test]
+fn results_that_cannot_be_staged_stay_and_are_named() {
+    tools::lm_eval();
+    let server = Server::start(Mode::Right, &["served"]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let at = folder.path();
+    let mut command = eval(&server, at);
+    command.args(["--task", "gsm8k_smoke", "--limit", "2", "--concurrency", "2"]);
+    let staged = at.join("staged");
+    let mut seen = 0;
+    // Nobody can write to a folder that is none: permissions do not keep root out.
+    let done = run(&mut command, |_, _| {
+        seen += 1;
+        if seen == 3 {
+            std::fs::rename(&staged, at.join("away")).expect("a folder");
+            std::fs::write(&staged, "").expect("a file");
+        }
+    });
+    assert_eq!(done.code(), Some(1), "{}", done.stderr);
+    let raw = done.stderr.split("could not be staged, and stay in ").nth(1);
+    let raw = raw
+        .unwrap_or_else(|| panic!("{}", done.stderr))
+        .lines()
+        .next()
+        .expect("a folder");
+    let kept = PathBuf::from(raw.trim());
+    let result = sweepctl::step::stage::find(&kept, &["results_*.json"], true).files;
+    assert_eq!(result.len(), 1, "{}", kept.display());
+    std::fs::remove_dir_all(kept).expect("a folder");
+}
+
 /// Runs Python in lm-eval's environment; what it prints, and whether it succeeded.
 fn python(configure: impl FnOnce(&mut Command)) -> (bool, String) {
     let mut command = Command::new(tools::lm_eval().python());
@@ -524,7 +555,12 @@ fn what_a_server_serves_is_asked_only_where_nothing_names_it() {
         "{}",
         done.stderr
     );
-    let done = run_with(&[], "a, b");
+    let done = run_with(&[], "c");
+    assert!(done.stderr.contains("/v1/models lists a, b"), "{}", done.stderr);
+    let odd = Server::start(Mode::Broken, &["a, b"]);
+    let mut command = eval(&odd, folder.path());
+    command.args(["--task", "gsm8k_smoke"]).env("MODEL", "a, b");
+    let done = run(command.env("EVAL_ENDPOINT_READY_TIMEOUT_SECONDS", "1"), |_, _| {});
     assert!(
         done.stderr.contains("cannot be told of a model named `a, b`"),
         "{}",

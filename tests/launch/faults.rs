@@ -9,6 +9,8 @@ use super::support::{
     Host, RUNNER, assert_gone, benchmark, cancel, lives, run, signal, start, throughput, wait_for_lines,
 };
 
+use crate::eval::support::write_json;
+
 /// A child that ignores both signals, with a grandchild that does too, one that left the group, and one of a shell's
 /// own background jobs.
 const STUBBORN: &str = r#"
@@ -126,6 +128,38 @@ fn a_job_is_ended_at_its_deadline() {
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
     assert!(done.stderr.contains("ended at its deadline"), "{}", done.stderr);
     assert_gone(&wait_for_lines(&host.file("pids"), 1));
+}
+
+#[test]
+fn a_job_that_hangs_is_ended_and_one_that_writes_is_not() {
+    let host = Host::new("{ backend: script, idle-minutes: 5 }");
+    let started = Instant::now();
+    // The samples of a GPU monitor are no progress.
+    host.script("echo $$ > \"$HOST/pids\"; for i in {1..300}; do sleep 0.2; echo $i >> gpu_metrics.csv; done");
+    let done = run(&mut host.launch(&throughput(), &["--idle-minutes", "0.025"]));
+    assert_eq!(done.code, Some(73), "{}", done.stderr);
+    assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    assert!(
+        done.stderr.contains("printed nothing and none of its files"),
+        "{}",
+        done.stderr
+    );
+    assert_gone(&wait_for_lines(&host.file("pids"), 1));
+    // Neither output nor a log for longer than the limit, but each alone in turn.
+    host.script(
+        r#"for i in {1..8}; do sleep 0.3; echo "$i"; done
+mkdir -p results; for i in {1..8}; do sleep 0.3; echo "$i" >> results/run.json; done
+for i in {1..8}; do sleep 0.3; echo "$i" >> server.log; done
+cp saved.json "$RESULT_FILENAME.json""#,
+    );
+    write_json(host.at(), "saved.json", &benchmark(json!({})));
+    let done = run(&mut host.launch(&throughput(), &["--idle-minutes", "0.025"]));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    // The cluster's own limit is far.
+    host.script("sleep 2; cp saved.json \"$RESULT_FILENAME.json\"");
+    assert_eq!(host.run(&throughput()).code, Some(0));
+    let refused = Host::new("{ backend: script, idle-minutes: 7201 }").run(&throughput());
+    assert!(refused.stderr.contains("idle-minutes"), "{}", refused.stderr);
 }
 
 #[test]

@@ -10,3 +10,4 @@ mod preflight;
 mod secrets;
 mod signals;
 pub mod support;
+mod uses;

@@ -222,3 +222,33 @@ fn what_an_earlier_job_left_counts_for_nothing() {
     );
     assert!(done.stderr.contains("`results*.json` is missing"), "{}", done.stderr);
 }
+
+#[test]
+fn the_files_decide_and_not_the_code() {
+    let host = Host::with_script("cp saved.json \"$RESULT_FILENAME.json\"; exit ${CODE:-3}");
+    let launch = |host: &Host, saved: Value, envelope: &Value| {
+        std::fs::write(host.file("saved.json"), saved.to_string()).expect("a file");
+        host.run(envelope)
+    };
+    let done = launch(&host, benchmark(json!({})), &super::support::throughput());
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let told = done.stderr.lines().find(|line| line.starts_with("notice"));
+    let is_told = told.is_some_and(|line| line.contains("the job exited with code 3"));
+    assert!(is_told, "{}", done.stderr);
+    // Both are wrong, and both are said.
+    let done = launch(&host, benchmark(json!({"completed": 3})), &super::support::throughput());
+    assert_eq!(done.code, Some(73), "{}", done.stderr);
+    assert!(done.stderr.contains("exited with code 3"), "{}", done.stderr);
+    assert!(done.stderr.contains("completed"), "{}", done.stderr);
+
+    let evaluates = "echo '{\"results\": {\"gsm8k\": {}}}' > results_1.json; echo '{}' > samples_gsm8k_1.jsonl; ";
+    for (code, wanted) in [(1, 0), (73, 0), (74, 74)] {
+        let host = Host::with_script(&format!("{evaluates} exit {code}"));
+        let done = host.run(&envelope("0123456789ab", json!({})));
+        assert_eq!(done.code, Some(wanted), "{code}: {}", done.stderr);
+    }
+    // A script that was killed did not lose its code: it has none.
+    let host = Host::with_script("cp saved.json \"$RESULT_FILENAME.json\"; kill -KILL $$");
+    let done = launch(&host, benchmark(json!({})), &super::support::throughput());
+    assert_eq!(done.code, Some(73), "{}", done.stderr);
+}

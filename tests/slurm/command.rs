@@ -186,12 +186,16 @@ fn a_job_of_any_shape_gets_every_variable() {
 }
 
 /// What stands for srtctl: it submits `job.sh` of the checkout, whose log lies where the real one puts it.
-const SRTCTL: &str = r#"
+const SRTCTL: &str = concat!(
+    "python3 ",
+    env!("CARGO_MANIFEST_DIR"),
+    r#"/tests/slurm/srtctl_fields.py "$3" || exit 1
 id=$(/usr/bin/sbatch --parsable --hold --job-name="$RUNNER_NAME" --output="$PWD/outputs/%j/logs/sweep_%j.log" job.sh)
 mkdir -p "outputs/$id/logs"
 /usr/bin/scontrol release "$id"
 echo "Job $id submitted!"
-"#;
+"#
+);
 
 /// A host that hands its jobs to srt-slurm; the job's script finds its folder of logs in $logs.
 fn srt_host(script: &str) -> Host {
@@ -273,7 +277,8 @@ fn what_srt_slurm_left_comes_to_the_workspace_and_nothing_else() {
 
 #[test]
 fn a_failed_job_of_srt_slurm_leaves_its_logs_too() {
-    let host = srt_host(&format!("{MEASURES}\nexit 3"));
+    let broken = "for file in \"$logs\"/sa-bench*/*.json; do [ -L \"$file\" ] || echo '{}' > \"$file\"; done";
+    let host = srt_host(&format!("{MEASURES}\n{broken}\nexit 3"));
     let done = run(&mut launch(
         &host,
         "h200-x_srtfail",

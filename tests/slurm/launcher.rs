@@ -11,7 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use sweepctl::config::clusters::{Slurm, Srt};
+use sweepctl::config::clusters::{Schema, Slurm, Srt};
 use sweepctl::config::fleet::FleetFiles;
 use sweepctl::config::problem::Problem;
 use sweepctl::matrix::envelope::Envelope;
@@ -90,6 +90,7 @@ impl Order {
             let settings = Srt {
                 recipes_dir: None,
                 workspace: Some("/shared/checkout".to_owned()),
+                schema: Schema::Two,
             };
             return Box::new(SrtBackend {
                 settings,

@@ -1,5 +1,6 @@
 //! Launches through a real Slurm.
 
+mod carried;
 mod cluster;
 mod command;
 mod launcher;

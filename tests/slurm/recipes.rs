@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sweepctl::config::clusters::Srt;
+use sweepctl::config::clusters::{Schema, Srt};
 use sweepctl::config::runners::Runners;
 use sweepctl::config::source::Source;
 use sweepctl::matrix::envelope::Envelope;
@@ -16,7 +16,7 @@ use super::launcher::envelope;
 use crate::support;
 
 /// The keys of a recipe of schema 2 that the project uses.
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "benchmark",
     "dynamo",
     "engine",
@@ -24,6 +24,7 @@ const KEYS: [&str; 12] = [
     "health_check",
     "model",
     "name",
+    "post_eval",
     "resources",
     "roles",
     "sbatch_directives",
@@ -52,6 +53,7 @@ fn recipe(row: &Value) -> Result<Value, String> {
         settings: Srt {
             recipes_dir: None,
             workspace: None,
+            schema: Schema::Two,
         },
         gpus_per_node: gpus_per_node(&runners, &envelope.row.topology.runner, runner),
         mask: sweepctl::secrets::Mask::default(),

@@ -27,14 +27,22 @@ roles:
 benchmark: {type: sa-bench, isl: 8192, osl: 1024, concurrencies: [1], req_rate: inf}
 ";
 
+/// Refuses what the real one refuses of a recipe.
+pub(super) const FIELDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm/srtctl_fields.py");
+
 /// What stands for srtctl: it leaves its arguments and environment, and submits `job.sh` of the checkout.
-const SRTCTL: &str = "\
+const SRTCTL: &str = concat!(
+    "\
+python3 ",
+    env!("CARGO_MANIFEST_DIR"),
+    "/tests/slurm/srtctl_fields.py \"$3\" || exit 1
 printf '%s\\n' \"$@\" > srtctl.args
 env -0 > srtctl.env
 [ ! -e fail ] || { echo 'recipe.yaml is not to my liking'; exit 2; }
 id=$(/usr/bin/sbatch --parsable --job-name=\"$RUNNER_NAME\" --output=\"$PWD/sweep_%j.log\" job.sh)
 echo \"Job $id submitted!\"
-";
+"
+);
 
 pub(super) fn row(recipe: &str) -> Value {
     let side = |workers: u64, tp: u64| {

@@ -4,6 +4,7 @@ mod checks;
 mod commands;
 mod linters;
 mod rendering;
+mod settings;
 mod starter;
 
 use std::path::{Path, PathBuf};

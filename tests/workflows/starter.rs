@@ -58,6 +58,7 @@ fn the_starter_is_whole() {
     let folder = tempfile::tempdir().expect("a folder");
     let output = run(folder.path(), ["init"]);
     assert!(output.status.success(), "{}", stderr(&output));
+    let library = stdout(&run(folder.path(), ["shell-library"]));
     let files = listing(folder.path());
     let mut text = files.join("\n") + "\n";
     for file in files.iter().filter(|file| !file.ends_with(".schema.json")) {
@@ -65,6 +66,8 @@ fn the_starter_is_whole() {
         let is_copy = std::fs::read_to_string(project().join(file)).is_ok_and(|own| own == content);
         let shown = if is_copy {
             "the project's own\n".to_owned()
+        } else if content == library {
+            "what `sweepctl shell-library` prints\n".to_owned()
         } else {
             shortened(&content)
         };
@@ -120,7 +123,6 @@ fn nothing_is_overwritten() {
     let root = folder.path();
     write(root, "configs/runners.yaml", "labels: { mine: [mine_0] }\n");
     write(root, ".github/workflows/lint.yml", "on: push\n");
-    write(root, ".github/workflows/run-sweep.yml", "mine\n");
     let said = json(root, ["init", "--json"]);
     let outcome = |path: &str| {
         let lines = said.as_array().expect("a list");
@@ -131,12 +133,10 @@ fn nothing_is_overwritten() {
         line["outcome"].as_str().expect("a word").to_owned()
     };
     assert_eq!(outcome("configs/runners.yaml"), "kept");
-    assert_eq!(outcome(".github/workflows/run-sweep.yml"), "kept");
     assert_eq!(outcome("configs/labels.yaml"), "written");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file");
     assert_eq!(read("configs/runners.yaml"), "labels: { mine: [mine_0] }\n");
-    assert_eq!(read(".github/workflows/run-sweep.yml"), "mine\n");
-    assert!(read("configs/workflows.yaml").contains("unmanaged: [\"lint.yml\",\"run-sweep.yml\"]"));
+    assert!(read("configs/workflows.yaml").contains("unmanaged: [\"lint.yml\"]"));
     let before = listing(root);
     let again = json(root, ["init", "--json"]);
     assert!(
@@ -161,4 +161,170 @@ fn links_are_not_followed() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("out of the repository"), "{}", stderr(&output));
     assert_eq!(listing(outside.path()), Vec::<String>::new());
+}
+
+/// A repository that moves here has workflows of the same names: nothing is half adopted.
+#[test]
+fn workflows_of_the_same_names_are_replaced_only_when_asked() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    let own = "on: push\njobs:\n  a:\n    runs-on: x\n    steps: [{ run: a }]\n";
+    for name in ["run-sweep", "collect-evals", "lint"] {
+        write(root, &format!(".github/workflows/{name}.yml"), own);
+    }
+    let before = listing(root);
+    let refused = run(root, ["init"]);
+    assert_eq!(refused.status.code(), Some(1));
+    for part in [
+        "run-sweep.yml` (5 lines) is there",
+        "collect-evals.yml` (5 lines)",
+        "--replace",
+    ] {
+        assert!(stderr(&refused).contains(part), "{part}: {}", stderr(&refused));
+    }
+    assert!(!stderr(&refused).contains("lint.yml"), "{}", stderr(&refused));
+    assert_eq!(listing(root), before, "nothing was written");
+
+    // What a link leads to stays.
+    let outside = tempfile::tempdir().expect("a folder");
+    write(outside.path(), "theirs.yml", own);
+    std::fs::remove_file(root.join(".github/workflows/collect-evals.yml")).expect("a file");
+    std::os::unix::fs::symlink(
+        outside.path().join("theirs.yml"),
+        root.join(".github/workflows/collect-evals.yml"),
+    )
+    .expect("a link");
+    let said = json(root, ["init", "--replace", "--json"]);
+    let library = root.join("benchmarks/benchmark_lib.sh");
+    let printed = stdout(&run(root, ["shell-library"]));
+    let replaced: Vec<&str> = said
+        .as_array()
+        .expect("a list")
+        .iter()
+        .filter(|line| line["outcome"] == "replaced")
+        .map(|line| line["file"].as_str().expect("a path"))
+        .collect();
+    assert_eq!(
+        replaced,
+        [".github/workflows/run-sweep.yml", ".github/workflows/collect-evals.yml"]
+    );
+    assert_eq!(std::fs::read_to_string(&library).expect("a file"), printed);
+
+    // A shell library of its own stays until it is asked for, and is then this one.
+    write(root, "benchmarks/benchmark_lib.sh", "mine\n");
+    assert!(run(root, ["init"]).status.success());
+    assert_eq!(std::fs::read_to_string(&library).expect("a file"), "mine\n");
+    assert!(run(root, ["init", "--replace"]).status.success());
+    assert_eq!(std::fs::read_to_string(&library).expect("a file"), printed);
+    assert_eq!(
+        std::fs::read_to_string(outside.path().join("theirs.yml")).expect("a file"),
+        own
+    );
+    assert_eq!(
+        std::fs::read_to_string(root.join(".github/workflows/lint.yml")).expect("a file"),
+        own
+    );
+    for command in [&["check"][..], &["render", "--check"], &["workflow", "check"]] {
+        let output = run(root, command);
+        assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+    }
+    // A file that settings of one's own do not name would fail `render --check`.
+    write(root, ".github/workflows/new.yml", own);
+    let refused = run(root, ["init"]);
+    assert!(
+        stderr(&refused).contains("nothing renders `.github/workflows/new.yml`"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn what_is_not_this_tools_is_neither_checked_nor_counted() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    let own = "on: push\njobs:\n  a:\n    runs-on: x\n    steps:\n    - uses: actions/checkout@v4\n";
+    write(root, ".github/workflows/mine.yml", own);
+    let action = ".github/actions/mine/action.yml";
+    write(
+        root,
+        action,
+        "name: a\ndescription: a\nruns:\n  using: composite\n  steps:\n  - uses: actions/cache@v4\n",
+    );
+    assert!(run(root, ["init"]).status.success());
+    let checked = json(root, ["workflow", "check", "--json"]);
+    let files: Vec<&str> = checked
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|line| line["file"].as_str().expect("a path"))
+        .collect();
+    assert!(
+        files.contains(&".github/actions/setup-sweepctl/action.yml"),
+        "{files:?}"
+    );
+    assert!(
+        !files.contains(&action) && !files.contains(&".github/workflows/mine.yml"),
+        "{files:?}"
+    );
+    assert_eq!(run(root, ["workflow", "check", action]).status.code(), Some(1));
+    // What is rendered cannot be set aside.
+    let path = "configs/workflows.yaml";
+    let text = std::fs::read_to_string(root.join(path)).expect("a file");
+    write(root, path, text.replace("[\"mine.yml\"]", "[mine.yml, run-sweep.yml]"));
+    let refused = run(root, ["check"]);
+    assert!(
+        stderr(&refused).contains("`run-sweep.yml` stands in `workflows` too"),
+        "{}",
+        stderr(&refused)
+    );
+}
+
+#[test]
+fn an_example_for_hardware_checks_renders_and_plans() {
+    for (hardware, runtime, engine) in [
+        ("h100", "docker", "vllm"),
+        ("mi355x", "podman", "atom"),
+        ("gb200", "docker", "trt"),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        git(root, &["init", "-q"]);
+        commit(root, "Start");
+        let flags = ["--hardware", hardware, "--runtime", runtime, "--engine", engine];
+        let output = run(root, [&["init"], &flags[..]].concat());
+        assert!(output.status.success(), "{}", stderr(&output));
+        commit(root, "Adopt sweepctl");
+        for command in [&["check"][..], &["render", "--check"], &["workflow", "check"]] {
+            let output = run(root, command);
+            assert!(output.status.success(), "{command:?}: {}", stderr(&output));
+        }
+        let plan = json(root, ["plan", "--latest"]);
+        let rows = plan["single_node"]["8k1k"].as_array().expect("rows");
+        assert!(
+            rows.iter()
+                .all(|row| row["runner"] == hardware && row["framework"] == engine),
+            "{plan}"
+        );
+        assert_eq!(rows.len(), 2);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    for (flags, part) in [
+        (
+            &["--hardware", "h1000", "--runtime", "docker", "--engine", "vllm"][..],
+            "h100",
+        ),
+        (
+            &["--hardware", "h100", "--runtime", "docker", "--engine", "atom"],
+            "vllm, sglang, trt",
+        ),
+        (&["--hardware", "h100"], "--runtime"),
+    ] {
+        let output = run(folder.path(), [&["init"], flags].concat());
+        assert!(
+            !output.status.success() && stderr(&output).contains(part),
+            "{part}: {}",
+            stderr(&output)
+        );
+    }
+    assert_eq!(listing(folder.path()), Vec::<String>::new());
 }

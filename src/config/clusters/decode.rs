@@ -13,6 +13,8 @@ use crate::config::problem::{Span, nearest};
 use crate::config::tree::Node;
 use crate::findings::config;
 
+/// Five days: no job takes longer.
+const MAX_MINUTES: u64 = 7200;
 /// What was claimed, by which cluster.
 type Claims = HashMap<String, String>;
 
@@ -42,6 +44,7 @@ pub(super) fn clusters(
         let own_runners = own_runners.unwrap_or_default();
         claim(d, name, "fleet", &own_fleets, known_fleets.as_deref(), &mut fleets);
         claim(d, name, "runner", &own_runners, known.as_deref(), &mut runners);
+        let idle_minutes = f.optional(d, "idle-minutes", |d, n, name| d.integer_up_to(n, name, MAX_MINUTES));
         let env = f.optional(d, "env", environment::decode);
         let served_model_name = f.optional(d, "served-model-name", Template::decode);
         let backend = Backend::decode(d, &mut f);
@@ -56,6 +59,7 @@ pub(super) fn clusters(
                 served_model_name,
                 fleets: texts(own_fleets),
                 runners: texts(own_runners),
+                idle_minutes,
                 backend,
             };
             clusters.insert(name.to_owned(), cluster);

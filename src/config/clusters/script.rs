@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 
 use super::Settings;
 use super::decode::inside;
+use super::uses::Uses;
 use crate::config::decode::{Decoder, Fields};
 
 /// A launch script.
@@ -12,12 +13,16 @@ use crate::config::decode::{Decoder, Fields};
 pub struct Script {
     /// The script, from the repository's root; `runners/launch_<fleet>.sh` unless given.
     pub path: Option<String>,
+    /// What it starts that may outlive it.
+    #[schemars(flatten)]
+    pub uses: Uses,
 }
 
 impl Settings for Script {
     fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
         Some(Self {
             path: f.optional(d, "path", inside),
+            uses: Uses::decode(d, f),
         })
     }
 }

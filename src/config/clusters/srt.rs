@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 
 use super::Settings;
 use super::decode::{absolute, inside};
+use super::srt_schema::Schema;
 use crate::config::decode::{Decoder, Fields};
 
 /// srt-slurm.
@@ -14,6 +15,9 @@ pub struct Srt {
     pub recipes_dir: Option<String>,
     /// The checkout that the cluster's nodes see, an absolute path; the job's own unless given.
     pub workspace: Option<String>,
+    /// The schema of the recipes that its `srtctl` reads; 2 unless given. Releases up to v1.0.68 read 1.
+    #[schemars(default)]
+    pub schema: Schema,
 }
 
 impl Settings for Srt {
@@ -21,6 +25,7 @@ impl Settings for Srt {
         Some(Self {
             recipes_dir: f.optional(d, "recipes-dir", inside),
             workspace: f.optional(d, "workspace", absolute),
+            schema: f.optional(d, "schema", Schema::decode).unwrap_or_default(),
         })
     }
 }

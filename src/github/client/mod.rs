@@ -4,7 +4,7 @@
 //! the few fields that are used; what it says is a stranger's text. Sources: GitHub's REST documentation, version
 //! 2022-11-28, and its "Rate limits for the REST API".
 
-pub mod answers;
+pub(crate) mod answers;
 mod budget;
 mod error;
 mod requests;
@@ -12,7 +12,6 @@ mod settings;
 mod transport;
 
 pub use error::Error;
-pub use requests::Listing;
 pub use settings::Settings;
 
 use crate::changelog::link::Slug;

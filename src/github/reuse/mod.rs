@@ -3,7 +3,7 @@
 //! The rules stand here; what they ask about is fetched by [`gather`]. Labels, the command, whose comment counts and
 //! what an unauthorized merge does are data of the labels file.
 
-pub mod gather;
+pub(crate) mod gather;
 
 use serde::Serialize;
 

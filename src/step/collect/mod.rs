@@ -3,11 +3,11 @@
 //! What cannot be read loses only itself, and is said. Folders are read side by side.
 
 mod attempts;
-pub mod eval_row;
+pub(crate) mod eval_row;
 pub mod evals;
-pub mod ledger;
-pub mod reused;
-pub mod summary;
+pub(crate) mod ledger;
+pub(crate) mod reused;
+pub(crate) mod summary;
 pub mod throughput;
 
 use std::path::Path;

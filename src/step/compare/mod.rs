@@ -5,10 +5,10 @@
 
 mod change;
 mod pairs;
-pub mod point;
+pub(crate) mod point;
 mod read;
 mod row;
-pub mod summary;
+pub(crate) mod summary;
 
 use std::path::Path;
 

@@ -1,17 +1,17 @@
 //! An eval: one framework, one server, one or several concurrencies, and what is staged of it.
 
-pub mod calibrate;
-pub mod client;
-pub mod context;
-pub mod endpoint;
-pub mod framework;
-pub mod job;
+pub(crate) mod calibrate;
+pub(crate) mod client;
+pub(crate) mod context;
+pub(crate) mod endpoint;
+pub(crate) mod framework;
+pub(crate) mod job;
 pub mod lm_eval;
-pub mod meta_env;
-pub mod model_config;
-pub mod progress;
-pub mod results;
-pub mod task;
+pub(crate) mod meta_env;
+pub(crate) mod model_config;
+pub(crate) mod progress;
+pub(crate) mod results;
+pub(crate) mod task;
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -231,6 +231,19 @@ fn evaluate(
         progress.done(index, points.len(), &done);
         report.points.push(done);
         report.problems.extend(problems);
+    }
+    let unstaged = stage::find(raw.path(), framework.stages(), true).files;
+    if !unstaged.is_empty() {
+        // The only copy of what took hours.
+        raw.disable_cleanup(true);
+        let place = raw.path().display().to_string();
+        let message = format!(
+            "{} could not be staged, and stay in {place}",
+            crate::plural::count(unstaged.len(), "result file")
+        );
+        report
+            .problems
+            .push(Problem::file(&place, message).hint("copy them before the node is cleaned, and free space"));
     }
     if request.keep {
         progress.line(&format!("raw output is kept in {}", raw.path().display()));

@@ -63,7 +63,8 @@ pub trait Backend {
     /// A job that did not succeed, and why.
     fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
         match self.run(job, cancel, show) {
-            Ok(outcome) => Failure::check(&outcome, Kind::Benchmark, "the job"),
+            Ok(outcome) => Failure::check(&outcome, Kind::Benchmark, "the job")
+                .map_err(|failure| failure.with_code(outcome.code())),
             Err(problems) => Err(Failure::new(Kind::Infrastructure, problems)),
         }
     }

@@ -34,7 +34,7 @@ pub fn of(
         None => Err(Problem::file("", "there is no job to serve")),
     };
     Ok(match &cluster.backend {
-        clusters::Backend::Script(settings) => Box::new(Script::new(settings.path.as_deref(), runner)?),
+        clusters::Backend::Script(settings) => Box::new(Script::with(settings, runner)?),
         clusters::Backend::Local(settings) => Box::new(Local::new(settings, engine, task)),
         clusters::Backend::Container(settings) => Box::new(Container::new(settings, runner, engine, task)?),
         clusters::Backend::Slurm(settings) => Box::new(SlurmBackend {

@@ -226,26 +226,8 @@ impl Image {
         })
     }
 
-    /// Asks the container command something, within [`RELEASE_TIME`].
     fn ask(&self, arguments: &[&str]) -> Result<Vec<String>, Problem> {
-        let runtime = self.runtime();
-        let mut command = Command::new(runtime);
-        command.args(arguments);
-        let watch = Watch {
-            deadline: Some(RELEASE_TIME),
-            grace: Duration::from_millis(200),
-            ..Watch::default()
-        };
-        let mut lines = Vec::new();
-        let outcome = process::run(command, &watch, &Cancellation::never(), &mut |line| {
-            lines.push(line.to_owned())
-        });
-        let said = match outcome {
-            Ok(outcome) if outcome.is_success() => return Ok(lines),
-            Ok(outcome) => format!("`{runtime} {}` {outcome}: {}", arguments.join(" "), lines.join("; ")),
-            Err(error) => error.to_string(),
-        };
-        Err(Problem::file("", said).hint(format!("see whether {runtime} answers on this host")))
+        ask(self.runtime(), arguments)
     }
 }
 
@@ -262,6 +244,30 @@ impl Around for Image {
         let published = (!shared).then(|| format!("--publish=127.0.0.1:{port}:{port}"));
         self.arguments(job, files.into_iter().chain(published).collect(), &server)
     }
+}
+
+/// Asks a container command something, within [`RELEASE_TIME`]; gives the lines of its answer.
+///
+/// # Errors
+/// It does not answer, or says no.
+pub(super) fn ask(runtime: &str, arguments: &[&str]) -> Result<Vec<String>, Problem> {
+    let mut command = Command::new(runtime);
+    command.args(arguments);
+    let watch = Watch {
+        deadline: Some(RELEASE_TIME),
+        grace: Duration::from_millis(200),
+        ..Watch::default()
+    };
+    let mut lines = Vec::new();
+    let outcome = process::run(command, &watch, &Cancellation::never(), &mut |line| {
+        lines.push(line.to_owned())
+    });
+    let said = match outcome {
+        Ok(outcome) if outcome.is_success() => return Ok(lines),
+        Ok(outcome) => format!("`{runtime} {}` {outcome}: {}", arguments.join(" "), lines.join("; ")),
+        Err(error) => error.to_string(),
+    };
+    Err(Problem::file("", said).hint(format!("see whether {runtime} answers on this host")))
 }
 
 impl Backend for Container {

@@ -90,6 +90,8 @@ pub struct Failure {
     pub kind: Kind,
     /// Everything that is wrong.
     pub problems: Problems,
+    /// The exit code of the job, where that alone says that it failed: what the job left decides then.
+    pub code: Option<i32>,
 }
 
 impl Failure {
@@ -99,7 +101,14 @@ impl Failure {
         Self {
             kind,
             problems: problems.into(),
+            code: None,
         }
+    }
+
+    /// The same, with the exit code that says so.
+    #[must_use]
+    pub fn with_code(self, code: Option<i32>) -> Self {
+        Self { code, ..self }
     }
 
     /// Whether a process did what it should. Of one that did not, its own exit code says the kind where it is one of

@@ -2,18 +2,19 @@
 
 pub mod backend;
 pub mod backends;
-pub mod child;
-pub mod container;
-pub mod failure;
-pub mod hub;
-pub mod leftovers;
-pub mod local;
-pub mod outputs;
-pub mod preflight;
-pub mod runnable;
-pub mod script;
-pub mod served;
-pub mod serving;
+pub(crate) mod child;
+pub(crate) mod container;
+pub(crate) mod failure;
+pub(crate) mod hub;
+pub(crate) mod leftovers;
+pub(crate) mod local;
+pub(crate) mod outputs;
+pub(crate) mod preflight;
+mod progress;
+pub(crate) mod runnable;
+pub(crate) mod script;
+pub(crate) mod served;
+pub(crate) mod serving;
 pub mod slurm;
 pub mod srt;
 
@@ -55,6 +56,8 @@ pub struct Limits {
     pub deadline: Duration,
     /// The checks of the node.
     pub preflight: Duration,
+    /// Without output and without progress of its files.
+    pub idle: Option<Duration>,
 }
 
 /// The deadline of a job's launch: what its `timeout-minutes` leave after its uploads, at least half.
@@ -64,7 +67,8 @@ pub fn deadline(envelope: &Envelope) -> Duration {
     whole.saturating_sub(FOR_UPLOADS).max(whole / 2)
 }
 
-/// Launches a job: clears what earlier ones left, checks the node, runs the job, and checks what it left.
+/// Launches a job: clears what earlier ones left, checks the node, runs the job, and checks what it left. What it left
+/// decides; an exit code that contradicts that is a notice, which is what is given back.
 ///
 /// # Errors
 /// What failed, and why. Everything that was started is ended.
@@ -75,7 +79,7 @@ pub fn launch(
     limits: Limits,
     cancel: &Cancellation,
     show: &mut Show<'_>,
-) -> Result<(), Failure> {
+) -> Result<Option<Problem>, Failure> {
     // A log over the user's size limit is then an error of writing it, as on a full disk, and no death.
     let survived = Arc::default();
     let _ = signal_hook::flag::register(nix::sys::signal::Signal::SIGXFSZ as i32, survived);
@@ -94,30 +98,81 @@ pub fn launch(
         ))
     })?;
     let started = SystemTime::now();
-    let limited = cancel.part(Some(limits.deadline));
-    let ran = backend.attempt(job, &limited, show);
+    let limited = cancel.part(Some(limits.deadline)).with_silence(limits.idle);
+    let ran = progress::watched(job.workspace, limits.idle, &limited, || {
+        backend.attempt(job, &limited, &mut |line| {
+            limited.progress();
+            show(line);
+        })
+    });
     let released = leftovers::release_own(job.state).map_err(infrastructure);
-    if limited.is_late() && cancel.signal().is_none() && ran.is_err() {
-        let minutes = limits.deadline.as_secs_f64() / 60.0;
-        let problem = Problem::file("", format!("the job was ended at its deadline of {minutes:.1} minutes"));
-        let hint = "give it more with --deadline-minutes, or see in the logs where it hangs";
-        return Err(Failure::new(Kind::Benchmark, problem.hint(hint)));
+    if cancel.signal().is_none()
+        && ran.is_err()
+        && let Some(problem) = out_of_time(&limited, limits)
+    {
+        return Err(Failure::new(Kind::Benchmark, problem));
     }
-    ran.map_err(|mut failure| {
-        failure
-            .problems
-            .extend(released.as_ref().err().map(|r| r.problems.clone()).unwrap_or_default());
-        failure
-    })?;
+    let contradicted = match ran {
+        Ok(()) => None,
+        Err(failure) if is_for_the_files(&failure, job.envelope) => Some(failure),
+        Err(mut failure) => {
+            let left = released.as_ref().err().map(|r| r.problems.clone());
+            failure.problems.extend(left.unwrap_or_default());
+            return Err(failure);
+        }
+    };
     released?;
-    outputs::check(&Expected {
+    let left = outputs::check(&Expected {
         envelope: job.envelope,
         result: job.environment.get("RESULT_FILENAME").unwrap_or_default(),
         workspace: job.workspace,
         eval_folders: Places::of(job.workspace).evals(Some(started)),
         tasks,
         started,
-    })
+    });
+    match (left, contradicted) {
+        (Ok(()), None) => Ok(None),
+        (Ok(()), Some(failure)) => Ok(Some(contradiction(&failure))),
+        (Err(failure), None) => Err(failure),
+        (Err(missing), Some(mut failure)) => {
+            failure.problems.extend(missing.problems);
+            Err(failure)
+        }
+    }
+}
+
+/// Why a limited job was ended, where a limit was the reason.
+fn out_of_time(limited: &Cancellation, limits: Limits) -> Option<Problem> {
+    let minutes = |time: Duration| time.as_secs_f64() / 60.0;
+    if limited.is_silent() {
+        let idle = minutes(limits.idle.unwrap_or_default());
+        let message =
+            format!("the job was ended: for {idle:.1} minutes it printed nothing and none of its files changed");
+        let hint = "see in the logs where it hangs, or give it more with the cluster's `idle-minutes`";
+        return Some(Problem::file("", message).hint(hint));
+    }
+    if limited.is_late() {
+        let deadline = minutes(limits.deadline);
+        let problem = Problem::file(
+            "",
+            format!("the job was ended at its deadline of {deadline:.1} minutes"),
+        );
+        return Some(problem.hint("give it more with --deadline-minutes, or see in the logs where it hangs"));
+    }
+    None
+}
+
+/// Whether a failure is an exit code and nothing else, so that what the job left decides. That an eval failed is what
+/// an eval-only job's code alone can say: its files may be those of the points before.
+fn is_for_the_files(failure: &Failure, envelope: &Envelope) -> bool {
+    let eval_failed = envelope.row.eval.eval_only && failure.kind == Kind::Eval;
+    failure.code.is_some() && !eval_failed
+}
+
+fn contradiction(failure: &Failure) -> Problem {
+    let code = failure.code.unwrap_or_default();
+    let message = format!("the job exited with code {code}, and left everything that it should: its files count");
+    Problem::file("", message).hint("see the end of its output: what failed came after the results")
 }
 
 /// Serves a job on the node that a scheduler gave it: no more than the middle of [`launch`], whose rest is done where the

@@ -1,12 +1,14 @@
 //! The backend of fleets that bring their own launch script.
 
+mod uses;
+
 use std::path::{Path, PathBuf};
 
 use super::backend::{Backend, Intent, Prepared, Show};
 use super::preflight::Node;
 use super::serving::Serving;
 use super::{LAUNCH_LOG, child};
-use crate::config::clusters;
+use crate::config::clusters::{self, Uses};
 use crate::config::problem::{Problem, Problems};
 use crate::process::{self, Cancellation, Outcome};
 
@@ -17,6 +19,8 @@ pub struct Script {
     pub path: String,
     /// Whether the cluster names it.
     named: bool,
+    /// What it starts that may outlive it.
+    uses: Uses,
 }
 
 impl Script {
@@ -27,9 +31,21 @@ impl Script {
     pub fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
         let named = path.is_some();
         let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
-        path.map(|path| Self { path, named }).ok_or_else(|| {
+        let uses = Uses::default();
+        path.map(|path| Self { path, named, uses }).ok_or_else(|| {
             Problem::file("", format!("no launch script can be named after the runner `{runner}`"))
                 .hint("give the cluster a `path` in configs/clusters.yaml")
+        })
+    }
+
+    /// The script of a cluster's settings, with what it uses.
+    ///
+    /// # Errors
+    /// As [`Script::new`].
+    pub fn with(settings: &clusters::Script, runner: &str) -> Result<Self, Problem> {
+        Ok(Self {
+            uses: settings.uses.clone(),
+            ..Self::new(settings.path.as_deref(), runner)?
         })
     }
 
@@ -86,12 +102,23 @@ impl Backend for Script {
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
         let mut command = child::command("bash", job);
         command.arg(self.find(job.workspace)?).current_dir(job.workspace);
-        process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show)
-            .map_err(|error| Problem::file("", error.to_string()).into())
+        let outcome = process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show);
+        // What it started may outlive it: an allocation of Slurm does.
+        let within = if cancel.signal().is_some() {
+            uses::CANCEL
+        } else {
+            uses::RELEASE
+        };
+        let released = uses::release(&self.uses, job.runner, within);
+        let outcome = outcome.map_err(|error| Problem::file("", error.to_string()))?;
+        for released in released? {
+            show(&format!("launch: released {released} of this job"));
+        }
+        Ok(outcome)
     }
 
-    fn release(&self, _: &str, _: &Path) -> Result<Vec<String>, Problem> {
+    fn release(&self, runner: &str, _: &Path) -> Result<Vec<String>, Problem> {
         // Its processes are marked, and the launch ends those.
-        Ok(Vec::new())
+        uses::release(&self.uses, runner, uses::RELEASE)
     }
 }

@@ -6,7 +6,6 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::gate::too_many;
-use super::published::RequestMetrics;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::row::Row;
 use crate::step::results::file::{self, shown};
@@ -174,21 +173,9 @@ impl Left {
         Problem::file(&self.name, format!("{}: {message}", self.name)).hint("see the logs of the replay and the server")
     }
 
-    /// The concurrency, once it was checked.
-    #[must_use]
-    pub fn conc(&self) -> Option<u64> {
-        self.fields.conc.integer()
-    }
-
     /// The file's bytes.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
-    }
-
-    /// Its metrics.
-    #[must_use]
-    pub fn metrics(&self) -> RequestMetrics {
-        serde_json::from_value(self.fields.request_metrics.0.clone().unwrap_or_default()).unwrap_or_default()
     }
 }

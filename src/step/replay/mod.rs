@@ -5,16 +5,16 @@
 //! doubles that are rounded once, at the end.
 
 mod accounting;
-pub mod expected;
-pub mod files;
+pub(crate) mod expected;
+pub(crate) mod files;
 mod gate;
 mod identity;
-pub mod left;
+pub(crate) mod left;
 mod picked;
-pub mod places;
+pub(crate) mod places;
 mod plots;
 mod pool;
-pub mod published;
+pub(crate) mod published;
 mod records;
 mod requests;
 mod rounding;
@@ -66,12 +66,6 @@ impl Aggregate {
     #[must_use]
     pub fn json(&self) -> &Value {
         &self.0
-    }
-
-    /// Its metrics, as others read them.
-    #[must_use]
-    pub fn metrics(&self) -> published::RequestMetrics {
-        serde_json::from_value(self.0["request_metrics"].clone()).unwrap_or_default()
     }
 
     /// What is worth a look: that nothing is known of the server, and why.

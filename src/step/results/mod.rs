@@ -3,15 +3,15 @@
 //! All of it was written on other machines, by programs that were killed at any moment, about text that a model
 //! wrote. Sizes are bounded, links are not followed, and one strange value does not lose the file around it.
 
-pub mod answers;
-pub mod blank;
-pub mod duplicates;
-pub mod json;
-pub mod lm_eval;
-pub mod loose;
-pub mod meta;
-pub mod name;
+pub(crate) mod answers;
+pub(crate) mod blank;
+pub(crate) mod duplicates;
+pub(crate) mod json;
+pub(crate) mod lm_eval;
+pub(crate) mod loose;
+pub(crate) mod meta;
+pub(crate) mod name;
 pub mod samples;
-pub mod score;
+pub(crate) mod score;
 
 pub use crate::files as file;

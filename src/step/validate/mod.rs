@@ -3,7 +3,7 @@
 //! Nothing here stops at the first problem: a job that ran for an hour is judged once. Each kind of check is a file
 //! of its own.
 
-pub mod asked;
+pub(crate) mod asked;
 mod batch;
 mod counts;
 mod floor;

@@ -3,21 +3,21 @@
 // Every finding has an id of its own: see clippy.toml.
 #![warn(clippy::disallowed_methods)]
 
-pub mod always;
-pub mod artifacts;
-pub mod calls;
-pub mod concurrency;
-pub mod conditions;
-pub mod credentials;
-pub mod expressions;
-pub mod launches;
-pub mod limits;
-pub mod names;
-pub mod needs;
-pub mod nesting;
-pub mod permissions;
-pub mod pins;
-pub mod secrets;
-pub mod timeouts;
-pub mod triggers;
-pub mod verdicts;
+pub(crate) mod always;
+pub(crate) mod artifacts;
+pub(crate) mod calls;
+pub(crate) mod concurrency;
+pub(crate) mod conditions;
+pub(crate) mod credentials;
+pub(crate) mod expressions;
+pub(crate) mod launches;
+pub(crate) mod limits;
+pub(crate) mod names;
+pub(crate) mod needs;
+pub(crate) mod nesting;
+pub(crate) mod permissions;
+pub(crate) mod pins;
+pub(crate) mod secrets;
+pub(crate) mod timeouts;
+pub(crate) mod triggers;
+pub(crate) mod verdicts;

@@ -56,6 +56,10 @@ pub fn follow(job: &Job<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) 
         }
         match reports.try_recv() {
             Ok(Answer::Report(report)) => {
+                if report.state == "PENDING" {
+                    // A job that waits for its nodes is not silent.
+                    cancel.progress();
+                }
                 teller.tell(&report, show);
                 if let Some(log) = &report.log {
                     job.log.get_or_init(|| log.clone());

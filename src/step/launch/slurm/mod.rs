@@ -34,6 +34,7 @@ pub(super) use follow::{Job, follow};
 pub(super) use jobs::{Record, folder, queue};
 pub use nodes::{gpus_per_node, of_role};
 pub(super) use release::{CANCEL, end, release};
+pub(super) use state::is_over;
 pub(super) use submit::check;
 
 /// The folder of this backend in the state folder.

@@ -2,8 +2,10 @@
 //!
 //! `srtctl apply` submits the job and returns; from its id on, the job is followed and ended as every Slurm job is.
 
+mod carry;
 mod recipe;
 mod results;
+mod schema1;
 mod sides;
 mod write;
 mod yaml;
@@ -67,6 +69,7 @@ impl SrtBackend {
             workspace: job.workspace,
             folder: self.settings.recipes_dir.as_deref(),
             gpus_per_node: self.gpus_per_node,
+            schema: self.settings.schema,
         };
         let text = recipe::text(&request, token).unwrap_or_else(|refused| {
             problems.extend(refused);

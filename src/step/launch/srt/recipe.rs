@@ -1,15 +1,18 @@
 //! The recipe of a job: the file that its row names, checked against the row, with what the row decides.
 //!
-//! The form is schema 2 of srt-slurm: `schema, name, model, resources, engine, roles, benchmark`. What a recipe says of
-//! the cluster, the engine and the workers stays as it is; a recipe that deploys something else than its row would be
-//! measured under the wrong name, and is refused.
+//! The form is that of the cluster's srtctl: schema 2 (`schema, name, model, resources, engine, roles, benchmark`) or
+//! [schema 1](super::schema1). What a recipe says of the cluster, the engine and the workers stays as it is; a recipe
+//! that deploys something else than its row would be measured under the wrong name, and is refused.
 
 use std::path::Path;
 use std::sync::Arc;
 
+use super::carry;
+use super::schema1;
 use super::sides::{Side, sides};
 use super::write;
 use super::yaml::Yaml;
+use crate::config::clusters::Schema;
 use crate::config::decode::{Decoder, Fields};
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
@@ -17,22 +20,6 @@ use crate::config::tree::Node;
 use crate::matrix::row::Row;
 use crate::step::environment::Environment;
 use crate::step::launch::slurm;
-
-/// The schema that is written and accepted.
-pub const SCHEMA: u64 = 2;
-
-/// The job's variables that a replay's client reads from its recipe.
-const REPLAY: [&str; 9] = [
-    "DURATION",
-    "FRAMEWORK",
-    "KV_OFFLOADING",
-    "KV_OFFLOAD_BACKEND",
-    "KV_OFFLOAD_BACKEND_METADATA",
-    "MODEL_PREFIX",
-    "PRECISION",
-    "RESULT_FILENAME",
-    "TOTAL_CPU_DRAM_GB",
-];
 
 /// What a recipe is made from.
 #[derive(Debug, Clone, Copy)]
@@ -49,6 +36,8 @@ pub struct Request<'a> {
     pub folder: Option<&'a str>,
     /// GPUs of one node, where known.
     pub gpus_per_node: Option<u64>,
+    /// The form that the cluster's srtctl reads.
+    pub schema: Schema,
 }
 
 /// The text of the job's recipe. `token` becomes the Slurm job's comment.
@@ -57,9 +46,10 @@ pub struct Request<'a> {
 /// Every problem of the recipe, and every point where it is not the row's.
 pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
     let row = request.row;
+    carry::check(request)?;
     let mut recipe = match named(row) {
         Some(name) => read(request, name)?,
-        None => write::recipe(row, request.gpus_per_node)?,
+        None => write::recipe(row, request.gpus_per_node, request.schema)?,
     };
     let topology = &row.topology;
     // srt-slurm calls the Slurm job by RUNNER_NAME, and by the recipe's name where there is none.
@@ -70,15 +60,7 @@ pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
     recipe.set(&["model", "precision"], topology.precision.as_str());
     let points = row.conc.points().iter().map(|point| (*point).into());
     recipe.set(&["benchmark", "concurrencies"], Yaml::List(points.collect()));
-    if row.seq().is_none() {
-        // The replay's client takes its own settings from here, and calls its result by the recipe's name without one.
-        for name in REPLAY {
-            recipe.set(
-                &["benchmark", "env", name],
-                request.environment.get(name).unwrap_or_default(),
-            );
-        }
-    }
+    carry::carry(&mut recipe, request)?;
     recipe.set(&["sbatch_directives", "comment"], token);
     let text = recipe.to_text();
     text.map_err(|error| Problem::file(named(row).unwrap_or_default(), error.to_string()).into())
@@ -112,13 +94,14 @@ fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
     let path = slurm::plain_file(request.workspace, &relative)?;
     let source = Arc::new(Source::read_as(&path, &relative.display().to_string())?);
     crate::config::load(&source, |d, node| {
-        check(d, node, request.row, request.gpus_per_node);
+        check(d, node, request);
         Some(Yaml::from(node))
     })
 }
 
 /// Reports what is no recipe of this row.
-fn check(d: &mut Decoder, node: &Node<'_>, row: &Row, gpus_per_node: Option<u64>) {
+fn check(d: &mut Decoder, node: &Node<'_>, request: &Request<'_>) {
+    let (row, gpus_per_node) = (request.row, request.gpus_per_node);
     let Some(mut f) = d.fields(node, "the recipe") else {
         return;
     };
@@ -133,40 +116,49 @@ fn check(d: &mut Decoder, node: &Node<'_>, row: &Row, gpus_per_node: Option<u64>
             return;
         }
     }
-    let schema = f.required(d, "schema", |d, n, name| d.integer(n, name, 1));
-    if schema.is_some_and(|schema| schema != SCHEMA) {
-        let hint = "`srtctl migrate -f <recipe> --in-place` rewrites an older recipe";
-        d.report(f.at("schema"), format!("recipes of schema {SCHEMA} are accepted"), hint);
+    if request.schema == Schema::One {
+        schema1::forbid(d, &mut f);
+    } else {
+        let schema = f.required(d, "schema", |d, n, name| d.integer(n, name, 1));
+        if schema.is_some_and(|schema| schema != 2) {
+            let hint = "`srtctl migrate -f <recipe> --in-place` rewrites an older recipe; a cluster whose srtctl \
+                        reads schema 1 says `schema: 1`";
+            d.report(f.at("schema"), "the cluster's srtctl reads recipes of schema 2", hint);
+        }
     }
     let resources = f.required(d, "resources", |d, n, _| d.fields(n, "`resources`"));
-    let gpus = resources.and_then(|mut f| {
-        f.required(d, "gpus_per_node", size)
-            .map(|gpus| (gpus, f.at("gpus_per_node")))
-    });
-    if let (Some((gpus, span)), Some(facts)) = (gpus, gpus_per_node)
-        && gpus != facts
-    {
-        let message = format!("the runner's nodes have {facts} GPUs each, the recipe's have {gpus}");
-        d.report(
-            span,
-            message,
-            "correct the recipe, or `hardware` of configs/runners.yaml",
-        );
+    let mut gpus = None;
+    if let Some(mut resources) = resources {
+        let found = resources.required(d, "gpus_per_node", size);
+        if let (Some(found), Some(facts)) = (found, gpus_per_node)
+            && found != facts
+        {
+            let message = format!("the runner's nodes have {facts} GPUs each, the recipe's have {found}");
+            let hint = "correct the recipe, or `hardware` of configs/runners.yaml";
+            d.report(resources.at("gpus_per_node"), message, hint);
+        }
+        gpus = found;
+        if request.schema == Schema::One {
+            schema1::workers(d, &mut resources, row, gpus);
+        }
     }
-    let gpus = gpus.map(|(gpus, _)| gpus);
-    f.required(d, "roles", |d, n, _| {
-        let mut f = d.fields(n, "`roles`")?;
-        roles(d, &mut f, row, gpus);
-        Some(())
-    });
+    if request.schema == Schema::Two {
+        f.required(d, "roles", |d, n, _| {
+            let mut f = d.fields(n, "`roles`")?;
+            roles(d, &mut f, row, gpus);
+            Some(())
+        });
+    }
     f.required(d, "benchmark", |d, n, _| {
         let mut f = d.fields(n, "`benchmark`")?;
         lengths(d, &mut f, row);
+        f.forbidden(d, "sweep", "it makes several jobs of one recipe, and a row is one job");
         Some(())
     });
 }
 
-fn size(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<u64> {
+/// A number of nodes, workers or GPUs.
+pub(super) fn size(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<u64> {
     d.integer(node, name, 0)
 }
 

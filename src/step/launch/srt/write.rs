@@ -2,9 +2,10 @@
 
 use indexmap::IndexMap;
 
-use super::recipe::SCHEMA;
+use super::schema1;
 use super::sides::{Side, sides};
 use super::yaml::{Yaml, map};
+use crate::config::clusters::Schema;
 use crate::config::problem::{Problem, Problems};
 use crate::config::types::{SeqLen, SpecDecoding};
 use crate::matrix::row::{Row, Topology};
@@ -40,7 +41,7 @@ impl Engine {
 ///
 /// # Errors
 /// All that a row needs a recipe of its own for.
-pub fn recipe(row: &Row, gpus_per_node: Option<u64>) -> Result<Yaml, Problems> {
+pub fn recipe(row: &Row, gpus_per_node: Option<u64>, schema: Schema) -> Result<Yaml, Problems> {
     let topology = &row.topology;
     let sides = sides(topology);
     let engine = Engine::of(&topology.framework);
@@ -52,22 +53,10 @@ pub fn recipe(row: &Row, gpus_per_node: Option<u64>) -> Result<Yaml, Problems> {
             .hint("write a recipe, and name it as `srt-recipe` in the search-space entry; see docs/launch.md")
             .into());
     };
-    let roles = sides
-        .iter()
-        .map(|side| (side.name.to_owned(), role(topology, side, engine, seq, gpus)));
-    Ok(map([
-        ("schema", SCHEMA.into()),
-        ("name", Yaml::Null),
-        ("model", Yaml::Null),
-        (
-            "resources",
-            map([("gpu_type", gpu_type(topology).into()), ("gpus_per_node", gpus.into())]),
-        ),
+    let common = [
         // The images of Dynamo's runtimes hold it already.
         ("dynamo", map([("install", false.into())])),
         ("frontend", map([("type", "dynamo".into())])),
-        ("engine", engine_options(engine, topology)),
-        ("roles", Yaml::Map(roles.collect())),
         (
             "benchmark",
             map([
@@ -78,7 +67,48 @@ pub fn recipe(row: &Row, gpus_per_node: Option<u64>) -> Result<Yaml, Problems> {
                 ("req_rate", "inf".into()),
             ]),
         ),
-    ]))
+    ];
+    let mut recipe = match schema {
+        Schema::One => {
+            let workers = sides.iter().map(|side| {
+                let args = engine_args(topology, side, engine, seq);
+                (schema1::mode(side.name).to_owned(), Yaml::Map(args))
+            });
+            map([
+                ("name", Yaml::Null),
+                ("model", Yaml::Null),
+                ("resources", schema1::resources(row, gpu_type(topology), gpus)),
+                (
+                    "backend",
+                    schema1::backend(
+                        engine.name(),
+                        engine_options(engine, topology, schema),
+                        workers.collect(),
+                    ),
+                ),
+            ])
+        }
+        Schema::Two => {
+            let roles = sides
+                .iter()
+                .map(|side| (side.name.to_owned(), role(topology, side, engine, seq, gpus)));
+            map([
+                ("schema", 2.into()),
+                ("name", Yaml::Null),
+                ("model", Yaml::Null),
+                (
+                    "resources",
+                    map([("gpu_type", gpu_type(topology).into()), ("gpus_per_node", gpus.into())]),
+                ),
+                ("engine", engine_options(engine, topology, schema)),
+                ("roles", Yaml::Map(roles.collect())),
+            ])
+        }
+    };
+    for (name, value) in common {
+        recipe.set(&[name], value);
+    }
+    Ok(recipe)
 }
 
 /// What the plain deployment cannot do.
@@ -127,9 +157,11 @@ fn gpu_type(topology: &Topology) -> &str {
     label.split(['-', '_']).next().unwrap_or(label)
 }
 
-fn engine_options(engine: Engine, topology: &Topology) -> Yaml {
+fn engine_options(engine: Engine, topology: &Topology, schema: Schema) -> Yaml {
     let kind = ("type", engine.name().into());
     match engine {
+        // Schema 1 serves under the last part of the model's path.
+        Engine::Trtllm if schema == Schema::One => map([kind]),
         Engine::Trtllm => map([kind, ("served_model_name", topology.model.as_str().into())]),
         Engine::Vllm => map([kind, ("connector", transfer(topology).into())]),
         Engine::Sglang => map([kind]),
@@ -142,17 +174,21 @@ fn transfer(topology: &Topology) -> &str {
 }
 
 fn role(topology: &Topology, side: &Side, engine: Engine, seq: SeqLen, gpus_per_node: u64) -> Yaml {
-    let args = match engine {
-        Engine::Trtllm => trtllm(topology, side, seq),
-        Engine::Sglang => sglang(topology, side, seq),
-        Engine::Vllm => vllm(topology, side, seq),
-    };
+    let args = engine_args(topology, side, engine, seq);
     map([
         ("nodes", side.nodes(gpus_per_node).into()),
         ("workers", side.role.num_worker.into()),
         ("gpus", side.role.gpus_per_worker().into()),
         ("args", Yaml::Map(args)),
     ])
+}
+
+fn engine_args(topology: &Topology, side: &Side, engine: Engine, seq: SeqLen) -> Args {
+    match engine {
+        Engine::Trtllm => trtllm(topology, side, seq),
+        Engine::Sglang => sglang(topology, side, seq),
+        Engine::Vllm => vllm(topology, side, seq),
+    }
 }
 
 /// Options of an engine.

@@ -86,6 +86,30 @@ impl Yaml {
         }
     }
 
+    /// A field of mappings in mappings, where it is there and is not null.
+    #[must_use]
+    pub fn get(&self, path: &[&str]) -> Option<&Self> {
+        match (path.split_first(), self) {
+            (None, Self::Null) => None,
+            (None, value) => Some(value),
+            (Some((name, rest)), Self::Map(fields)) => fields.get(*name)?.get(rest),
+            _ => None,
+        }
+    }
+
+    /// Removes a field of mappings in mappings, where it is there.
+    pub fn remove(&mut self, path: &[&str]) {
+        match (path, self) {
+            ([name], Self::Map(fields)) => drop(fields.shift_remove(*name)),
+            ([name, rest @ ..], Self::Map(fields)) => {
+                if let Some(value) = fields.get_mut(*name) {
+                    value.remove(rest);
+                }
+            }
+            _ => {}
+        }
+    }
+
     /// The text of a file.
     ///
     /// # Errors
