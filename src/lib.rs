@@ -8,6 +8,7 @@ pub mod config;
 pub mod files;
 pub mod findings;
 pub mod github;
+pub(crate) mod http;
 pub(crate) mod ledger;
 pub mod matrix;
 pub(crate) mod mock_server;

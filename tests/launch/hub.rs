@@ -127,6 +127,26 @@ fn a_model_that_the_hub_has_is_started() {
 }
 
 #[test]
+fn the_hub_is_asked_through_the_proxy_unless_its_host_is_excepted() {
+    let at = "http://hub.invalid";
+    for (excepted, is_asked) in [("localhost", true), (".invalid", false)] {
+        let proxy = Hub::start("407 Proxy Authentication Required");
+        let variables = [
+            ("ALL_PROXY", proxy.url.as_str()),
+            ("NO_PROXY", excepted),
+            ("HF_TOKEN", "hf_aVerySecretToken"),
+        ];
+        let done = launch(&local(), at, &variables);
+        assert_eq!(done.code, Some(73), "{}", done.stderr);
+        let warning = "launch: warning: http://hub.invalid cannot be asked for `org/stub-7b`";
+        assert!(done.stderr.contains(warning), "{}", done.stderr);
+        let asked = proxy.asked();
+        assert_eq!(asked.starts_with("CONNECT hub.invalid:80 "), is_asked, "{asked}");
+        assert!(!asked.contains("hf_aVery"), "the proxy is told of no token: {asked}");
+    }
+}
+
+#[test]
 fn a_cached_model_is_enough_and_without_a_network_it_must_be() {
     let offline = [("HF_HUB_OFFLINE", "1")];
     let hub = Hub::start("404 Not Found");

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use hyper::Uri;
 use serde_json::{Value, json};
-use ureq::Agent;
-use ureq::http::Uri;
 
 use crate::config::problem::Problem;
+use crate::http;
 use crate::process::Cancellation;
 
 /// How long a server may take until it is ready, unless EVAL_ENDPOINT_READY_TIMEOUT_SECONDS says otherwise.
@@ -17,15 +17,12 @@ const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 const CHAT_TIMEOUT: Duration = Duration::from_secs(4);
 /// The pause between probes.
 const PAUSE: Duration = Duration::from_millis(500);
-/// The largest answer that is read, in bytes.
-const MAX_BODY: u64 = 1 << 20;
 
 /// An OpenAI-compatible server.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
     base: String,
     host: String,
-    agent: Agent,
     key: Option<String>,
 }
 
@@ -61,16 +58,9 @@ impl Endpoint {
         }
         let base = url.trim().trim_end_matches('/');
         let base = base.strip_suffix("/v1").unwrap_or(base).trim_end_matches('/');
-        let config = Agent::config_builder()
-            .timeout_global(Some(PROBE_TIMEOUT))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .build();
         Ok(Self {
             base: base.to_owned(),
             host: host.to_owned(),
-            agent: config.into(),
             key: key.map(str::to_owned),
         })
     }
@@ -202,33 +192,21 @@ impl Endpoint {
     }
 
     fn get(&self, path: &str) -> Result<String, String> {
-        let request = self.agent.get(format!("{}{path}", self.base));
-        let request = match &self.key {
-            Some(key) => request.header("Authorization", format!("Bearer {key}")),
-            None => request,
-        };
-        answer(path, request.call())
+        self.ask(path, http::Request::get(&format!("{}{path}", self.base), PROBE_TIMEOUT))
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<(), String> {
-        let request = self.agent.post(format!("{}{path}", self.base));
-        let request = match &self.key {
-            Some(key) => request.header("Authorization", format!("Bearer {key}")),
-            None => request,
-        };
-        let request = request.config().timeout_global(Some(CHAT_TIMEOUT)).build();
-        let sent = request
-            .header("Content-Type", "application/json")
-            .send(body.to_string());
-        answer(path, sent).map(drop)
+        let request = http::Request::post(&format!("{}{path}", self.base), body.to_string(), CHAT_TIMEOUT);
+        self.ask(path, request.header("content-type", "application/json"))
+            .map(drop)
     }
-}
 
-fn answer(path: &str, response: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Result<String, String> {
-    let mut response = response.map_err(|error| format!("{path}: {error}"))?;
-    if !response.status().is_success() {
-        return Err(format!("{path}: {}", response.status()));
+    fn ask(&self, path: &str, request: http::Request) -> Result<String, String> {
+        let answer = request.bearer(self.key.as_deref()).send();
+        let answer = answer.map_err(|error| format!("{path}: {error}"))?;
+        if !answer.status.is_success() {
+            return Err(format!("{path}: {}", answer.status));
+        }
+        String::from_utf8(answer.body).map_err(|_| format!("{path}: io: stream did not contain valid UTF-8"))
     }
-    let body = response.body_mut().with_config().limit(MAX_BODY).read_to_string();
-    body.map_err(|error| format!("{path}: {error}"))
 }

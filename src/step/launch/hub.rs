@@ -3,9 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ureq::Agent;
-
 use crate::config::problem::Problem;
+use crate::http;
 
 /// The hub, unless HF_ENDPOINT says otherwise.
 const ENDPOINT: &str = "https://huggingface.co";
@@ -80,21 +79,14 @@ impl Model {
         let endpoint = variable("HF_ENDPOINT").unwrap_or_else(|| ENDPOINT.to_owned());
         let url = format!("{}/{}/resolve/main/{FILE}", endpoint.trim_end_matches('/'), self.name);
         // A redirect says that the file is there, and the token goes to nobody else.
-        let config = Agent::config_builder()
-            .timeout_global(Some(time))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false);
-        let request = Agent::from(config.build()).head(&url);
-        let request = match self.token() {
-            Some(token) => request.header("Authorization", format!("Bearer {token}")),
-            None => request,
-        };
-        match request.call() {
+        let request = http::Request::head(&url, time)
+            .bearer(self.token().as_deref())
+            .with_proxy();
+        match request.send() {
             Err(error) => Answer::Unknown(format!("{endpoint} cannot be asked for `{}`: {error}", self.name)),
-            Ok(response) => {
-                let code = response.headers().get(CODE).and_then(|code| code.to_str().ok());
-                self.judge(&endpoint, response.status().as_u16(), code.unwrap_or_default())
+            Ok(answer) => {
+                let code = answer.headers.get(CODE).and_then(|code| code.to_str().ok());
+                self.judge(&endpoint, answer.status.as_u16(), code.unwrap_or_default())
             }
         }
     }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use ureq::Agent;
-
 use super::Process;
 use crate::config::problem::Problem;
+use crate::http;
 use crate::process::{self, Cancellation, Watch};
 use crate::step::eval::endpoint::Endpoint;
 use crate::step::serving::{self, Request, Route};
@@ -18,6 +17,10 @@ use crate::step::serving::{self, Request, Route};
 const OWN_CLIENT: &str = "utils/bench_serving/benchmark_serving.py";
 /// Seconds that one request may take.
 const TIMEOUT: Duration = Duration::from_secs(6 * 3600);
+/// How long a server may take to start or stop profiling: it writes what it has found.
+const PROFILE_TIMEOUT: Duration = Duration::from_secs(600);
+/// How many redirects of those requests are followed.
+const REDIRECTS: u32 = 10;
 /// How often the server is looked at.
 const TICK: Duration = Duration::from_millis(200);
 
@@ -270,11 +273,11 @@ fn is_on_path(program: &str) -> bool {
 
 /// Tells the server to start or stop profiling. One that cannot is measured all the same.
 fn ask(url: &str, path: &str, show: &mut dyn FnMut(&str)) {
-    let config = Agent::config_builder()
-        .timeout_global(Some(Duration::from_secs(600)))
-        .proxy(None)
-        .build();
-    if let Err(error) = Agent::from(config).post(format!("{url}{path}")).send_empty() {
-        show(&format!("throughput: warning: {path}: {error}"));
-    }
+    let request = http::Request::post(&format!("{url}{path}"), "", PROFILE_TIMEOUT).redirects(REDIRECTS);
+    let failed = match request.send() {
+        Err(error) => error.to_string(),
+        Ok(answer) if answer.status.as_u16() >= 400 => format!("http status: {}", answer.status.as_u16()),
+        Ok(_) => return,
+    };
+    show(&format!("throughput: warning: {path}: {failed}"));
 }

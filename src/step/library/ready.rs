@@ -5,10 +5,9 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ureq::Agent;
-
 use super::Process;
 use crate::config::problem::Problem;
+use crate::http;
 use crate::process::Cancellation;
 
 /// How often the log is read.
@@ -71,14 +70,8 @@ impl Wait {
     }
 
     fn answers(&self) -> bool {
-        let config = Agent::config_builder()
-            .timeout_global(Some(PROBE))
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .proxy(None)
-            .build();
-        let answer = Agent::from(config).get(&self.endpoint).call();
-        answer.is_ok_and(|answer| answer.status().as_u16() < 400)
+        let answer = http::Request::get(&self.endpoint, PROBE).send_to(&mut std::io::sink());
+        answer.is_ok_and(|answer| answer.status.as_u16() < 400)
     }
 }
 

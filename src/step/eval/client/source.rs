@@ -13,6 +13,7 @@ use sha2::{Digest, Sha256};
 use crate::config::frameworks::Archive;
 use crate::config::problem::Problem;
 use crate::files;
+use crate::http;
 use crate::matrix::fingerprint::hex;
 use crate::step::tools::{self, Installer};
 
@@ -22,6 +23,8 @@ const MAX_UNPACKED: u64 = 2 << 30;
 const MAX_FILE: u64 = 256 << 20;
 /// How long a download may take.
 const DOWNLOAD_TIMEOUT: Duration = Duration::from_secs(900);
+/// How many redirects lead to one.
+const REDIRECTS: u32 = 10;
 /// How deep a copy may lie.
 const MAX_DEPTH: usize = 16;
 
@@ -151,13 +154,15 @@ fn of_archive(from: impl Read, archive: &Archive) -> io::Result<Files> {
 }
 
 fn download(url: &str) -> io::Result<File> {
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .timeout_global(Some(DOWNLOAD_TIMEOUT))
-        .build()
-        .into();
-    let mut response = agent.get(url).call().map_err(io::Error::other)?;
+    let request = http::Request::get(url, DOWNLOAD_TIMEOUT)
+        .limit(MAX_UNPACKED)
+        .redirects(REDIRECTS)
+        .with_proxy();
     let mut file = tempfile::tempfile()?;
-    io::copy(&mut response.body_mut().as_reader().take(MAX_UNPACKED), &mut file)?;
+    let answer = request.send_to(&mut file).map_err(io::Error::other)?;
+    if answer.status.as_u16() >= 400 {
+        return Err(io::Error::other(format!("http status: {}", answer.status.as_u16())));
+    }
     io::Seek::rewind(&mut file)?;
     Ok(file)
 }
