@@ -70,7 +70,7 @@ fn a_cancelled_launch_leaves_its_results_and_no_process() {
         "Upload the throughput result",
         "Upload server logs",
         "Release the node",
-        "Sweep again",
+        "Clean again",
     ];
     assert_eq!(
         steps.map(step),
