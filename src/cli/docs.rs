@@ -18,6 +18,7 @@ pages! {
     "adopting",
     "coming-from-inferencex",
     "configs",
+    "engines",
     "eval-policy",
     "evals",
     "findings",
@@ -25,6 +26,8 @@ pages! {
     "labels",
     "launch",
     "results",
+    "shell-library",
+    "vendor-suites",
     "workflows",
 }
 

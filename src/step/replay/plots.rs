@@ -176,7 +176,7 @@ mod tests {
         let counts = histogram(&[0.0, 1.0, 2.0, 4.0], 0.0, 4.0);
         assert_eq!((counts[0], counts[10], counts[20], counts[BINS - 1]), (1, 1, 1, 1));
         assert_eq!(range(&[0.0, 0.0]), (0.0, 1.0));
-        assert_eq!(range(&[-2.0, -1.0]), (-2.0, 0.0));
+        assert_eq!(range(&[-2.0, -1.0]), (-2.0, -1.0));
         assert_eq!(range(&[3.0]), (0.0, 3.0));
     }
 
