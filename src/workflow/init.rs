@@ -14,6 +14,11 @@ use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
 use crate::config::{engines, labels, policy, thresholds, workflows};
 
+/// The starter's runners, the config that runs on them, and the cluster that they form.
+const RUNNERS: &str = "configs/runners.yaml";
+const STARTER: &str = "configs/starter-master.yaml";
+const CLUSTERS: &str = "configs/clusters.yaml";
+
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -49,10 +54,12 @@ pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
         clusters,
         changelog,
     } = sweep(example);
+    // In a repository with runners of its own, a config and a cluster for the starter's would name what is not there.
+    let own_runners = std::fs::read_to_string(root.join(RUNNERS)).is_ok_and(|own| own != runners);
     let mut files = vec![
-        ("configs/starter-master.yaml", master),
-        ("configs/runners.yaml", runners),
-        ("configs/clusters.yaml", clusters),
+        (STARTER, master),
+        (RUNNERS, runners),
+        (CLUSTERS, clusters),
         ("configs/engines.yaml", engines::BUILT_IN.to_owned()),
         ("configs/labels.yaml", labels::BUILT_IN.to_owned()),
         ("configs/eval-policy.yaml", policy::BUILT_IN.to_owned()),
@@ -77,6 +84,7 @@ pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
         ("perf-changelog.yaml", changelog),
     ]
     .into_iter()
+    .filter(|(path, _)| !own_runners || ![STARTER, CLUSTERS].contains(path))
     .map(|(path, text)| (path.to_owned(), text))
     .collect::<Vec<_>>();
     files.extend(Kind::ALL.iter().map(|kind| {

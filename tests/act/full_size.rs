@@ -38,10 +38,6 @@ fn fleet() -> (Repository, usize) {
     };
     let made = run(root, ["init"]);
     assert!(made.status.success(), "{}", stderr(&made));
-    // The starter's config and its one cluster are of another fleet.
-    for name in ["starter-master.yaml", "clusters.yaml"] {
-        std::fs::remove_file(root.join("configs").join(name)).expect("the starter's own");
-    }
     let repository = Repository::of(folder);
     repository.commit("Adopt sweepctl");
     (repository, least)

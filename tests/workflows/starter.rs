@@ -133,6 +133,10 @@ fn nothing_is_overwritten() {
         line["outcome"].as_str().expect("a word").to_owned()
     };
     assert_eq!(outcome("configs/runners.yaml"), "kept");
+    // What runs on the starter's own runners is no use beside others.
+    for name in ["starter-master.yaml", "clusters.yaml"] {
+        assert!(!root.join("configs").join(name).exists(), "{name}");
+    }
     assert_eq!(outcome("configs/labels.yaml"), "written");
     let read = |path: &str| std::fs::read_to_string(root.join(path)).expect("a file");
     assert_eq!(read("configs/runners.yaml"), "labels: { mine: [mine_0] }\n");
