@@ -40,8 +40,6 @@ impl Repository {
         git(root, &["init", "-q"]);
         let made = run(root, ["init"]);
         assert!(made.status.success(), "{}", stderr(&made));
-        let starter = root.join("configs/starter-master.yaml");
-        std::fs::remove_file(starter).expect("the starter's config is not needed");
         let repository = Self { folder };
         repository.commit("Adopt sweepctl");
         repository

@@ -23,7 +23,7 @@ SERVER_LOG=$PWD/server.log
 if [ "${EVAL_ONLY}" = "true" ]; then setup_eval_context; echo "context $EVAL_MAX_MODEL_LEN" > context; fi
 start_gpu_monitor
 set -x
-.sweepctl/bin/sweepctl mock-server --port 0 --port-file port --model /models/stub --tokens-per-second 100000 \
+rm -f port; .sweepctl/bin/sweepctl mock-server --port 0 --port-file port --model /models/stub --tokens-per-second 100000 \
     --answers "$ANSWERS" $EXTRA > "$SERVER_LOG" 2>&1 &
 SERVER_PID=$!
 while [ ! -s port ]; do sleep 0.02; done
@@ -129,7 +129,7 @@ fn a_batch_with_a_failing_point_is_known_to_the_launch() {
         "source benchmarks/benchmark_lib.sh
         # The first point asks four questions; every answer after them is an error.
         sweepctl_options='--fail-from 5'
-        .sweepctl/bin/sweepctl mock-server --port 0 --port-file port --model served $sweepctl_options > server.log 2>&1 &
+        rm -f port; .sweepctl/bin/sweepctl mock-server --port 0 --port-file port --model served $sweepctl_options > server.log 2>&1 &
         while [ ! -s port ]; do sleep 0.02; done
         run_eval --framework lm-eval --port $(cat port); echo \"eval $?\"; append_lm_eval_summary; kill %1",
     );
