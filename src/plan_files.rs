@@ -350,7 +350,11 @@ fn unproved(path: &Path) -> Result<Vec<Envelope>, Problem> {
             let shard = shard_jobs(dir, *bucket, number)?;
             if shard.len() != of_shard.jobs {
                 let path = shard_path(dir, *bucket, number).display().to_string();
-                let message = format!("the shard holds {} jobs, the index says {}", shard.len(), of_shard.jobs);
+                let message = format!(
+                    "the shard holds {}, the index says {}",
+                    crate::plural::count(shard.len(), "job"),
+                    of_shard.jobs
+                );
                 return Err(Problem::file(&path, message).hint("fetch the plan again"));
             }
             envelopes.extend(shard);

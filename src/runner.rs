@@ -193,7 +193,10 @@ pub fn cut_to(text: &str, limit: usize) -> String {
         kept.push_str(line);
     }
     left += lines.count();
-    let note = format!("\n_{left} more lines do not fit a step summary._\n");
+    let note = match left {
+        1 => "\n_1 more line does not fit a step summary._\n".to_owned(),
+        left => format!("\n_{left} more lines do not fit a step summary._\n"),
+    };
     if kept.len() + note.len() <= limit {
         kept.push_str(&note);
     }

@@ -106,7 +106,10 @@ impl Comparison<'_> {
         if more > 0 {
             problems.push(
                 findings::FORBIDDEN_BYTES
-                    .file(self.head.name, format!("{more} more lines hold such characters"))
+                    .file(
+                        self.head.name,
+                        format!("such characters stand in {}", crate::plural::count(more, "more line")),
+                    )
                     .hint("remove them too"),
             );
         }

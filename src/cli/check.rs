@@ -200,7 +200,12 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         .into_iter()
         .filter(|row| is_runner(&fleet.runners, &row.topology.runner))
         .collect();
-    let runnable = runnable::check(&known, &fleet, &|path| root.join(path).is_file());
+    let runnable = runnable::check(
+        &known,
+        Some(&fleet),
+        &|path| root.join(path).is_file(),
+        &[root.to_path_buf()],
+    );
     problems.extend(runnable.err().unwrap_or_default());
     problems.into_result()
 }

@@ -8,6 +8,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::{annotate, output};
+use crate::config::fields::Field;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Calibrated, Thresholds};
@@ -169,7 +170,7 @@ fn of_published(row: Row) -> Run {
 fn of_row(row: EvalRow) -> Run {
     use crate::step::results::loose::Cell;
     Run {
-        prefix: row.model_prefix,
+        prefix: row.text(Field::ModelPrefix),
         task: row.task,
         score_name: row.score_name,
         score: row.score,

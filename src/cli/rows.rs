@@ -11,7 +11,6 @@ use super::render::workflow_settings;
 use super::{output, usage};
 use crate::config::asked::Asked;
 use crate::config::master::search_space::Nodes;
-use crate::config::policy::Evaluator;
 use crate::config::problem::Problems;
 use crate::config::types::Role;
 use crate::config::workflows::Workflows;
@@ -21,7 +20,6 @@ use crate::matrix::row::{Row, Scenario};
 use crate::matrix::shard;
 use crate::plan_files::{self, Index};
 use crate::runner::{self, RunnerFile};
-use crate::step::eval::framework;
 
 /// What to write for workflows.
 #[derive(Debug, Args)]
@@ -63,8 +61,7 @@ impl EmitArgs {
         }
     }
 
-    /// Writes the folder and the outputs, and prints the index; a job whose eval nothing runs is refused beforehand.
-    /// `changelog` is what the plan came from, if from entries;
+    /// Writes the folder and the outputs, and prints the index. `changelog` is what the plan came from, if from entries;
     /// `asked` is what it was planned with.
     ///
     /// # Errors
@@ -78,7 +75,6 @@ impl EmitArgs {
         json: bool,
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
-        runs(buckets)?;
         let settings = workflow_settings(Path::new("."))?;
         let index = emit(dir, buckets.clone(), self.canary, asked, &settings)?;
         if let Some(changelog) = changelog {
@@ -92,22 +88,6 @@ impl EmitArgs {
         }
         output::text(&counts(buckets))
     }
-}
-
-/// Refuses evaluators and suites that nothing here runs: their jobs would fail for certain.
-fn runs(buckets: &Buckets) -> Result<(), Problems> {
-    let mut problems = Problems::default();
-    let mut seen: Vec<&Evaluator> = Vec::new();
-    for envelope in buckets.values().flatten() {
-        let Some(evaluator) = &envelope.row.eval.evaluator else {
-            continue;
-        };
-        if !seen.contains(&evaluator) {
-            seen.push(evaluator);
-            problems.extend(framework::suite(evaluator, &[".".into()]).err().unwrap_or_default());
-        }
-    }
-    problems.into_result()
 }
 
 /// Writes buckets as a plan's folder, the canary taken out of them where it is asked for.

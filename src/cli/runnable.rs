@@ -16,20 +16,27 @@ use crate::step::launch::runnable;
 /// A file of the tree that the rows come from, where it has it.
 pub type Read<'a> = dyn Fn(&str) -> Result<Option<Arc<Source>>, Problem> + 'a;
 
-/// Refuses rows that fail for certain. A repository without clusters starts its jobs in a way of its own, of which
-/// nothing is known.
+/// Refuses rows that fail for certain.
 ///
 /// # Errors
-/// Every runner without a cluster, every row without a command, and files that cannot be read.
+/// As [`runnable::check`], and files that cannot be read.
 pub fn check(rows: &[Row], runners: &Runners, read: &Read<'_>) -> Result<(), Problems> {
+    let fleet = fleet(runners, read)?;
+    // A script that cannot be read is said where it is launched.
+    let has = |path: &Path| path.to_str().is_some_and(|path| !matches!(read(path), Ok(None)));
+    runnable::check(rows, fleet.as_ref(), &has, &[".".into()])
+}
+
+/// The fleet; a repository without clusters starts its jobs in a way of its own, of which nothing is known.
+fn fleet(runners: &Runners, read: &Read<'_>) -> Result<Option<Fleet>, Problems> {
     let Some(clusters) = read(CLUSTERS)? else {
-        return Ok(());
+        return Ok(None);
     };
     let engines = match read(ENGINES)? {
         Some(source) => Engines::load(&source)?,
         None => Engines::built_in()?,
     };
-    let fleet = Fleet {
+    Ok(Some(Fleet {
         clusters: Clusters::load(&clusters, Some(runners))?,
         runners: runners.clone(),
         engines,
@@ -37,10 +44,7 @@ pub fn check(rows: &[Row], runners: &Runners, read: &Read<'_>) -> Result<(), Pro
             clusters: CLUSTERS.into(),
             ..FleetFiles::default()
         },
-    };
-    // A script that cannot be read is said where it is launched.
-    let has = |path: &Path| path.to_str().is_some_and(|path| !matches!(read(path), Ok(None)));
-    runnable::check(rows, &fleet, &has)
+    }))
 }
 
 /// A file of the work tree.

@@ -8,6 +8,7 @@ mod container;
 mod decode;
 mod local;
 mod script;
+mod served;
 mod slurm;
 mod srt;
 mod srt_schema;
@@ -24,17 +25,46 @@ use super::runners::Runners;
 use super::source::Source;
 pub use command::{Command, Template};
 pub use container::{Container, Gpus, Mount, Runtime};
-pub use local::{Local, ready_timeout};
+pub use local::Local;
 pub use script::Script;
+pub use served::Served;
 pub use slurm::{InContainer, Slurm};
 pub use srt::Srt;
 pub use srt_schema::Schema;
 pub use uses::Uses;
 
+/// What a backend starts a job with, as far as it is known before one is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Needs<'a> {
+    /// Nothing of the checkout and of the engines.
+    Nothing,
+    /// The row's engine.
+    Engine,
+    /// The launch script that the cluster names, else the fleet's.
+    Script(Option<&'a str>),
+    /// The same; where the cluster names none and the fleet has none, the row's engine.
+    ScriptOrEngine(Option<&'a str>),
+}
+
 /// The settings of a backend.
-trait Settings: Sized {
+trait Settings {
     /// Reads its fields of a cluster.
-    fn decode(d: &mut Decoder, fields: &mut Fields<'_, '_>) -> Option<Self>;
+    fn decode(d: &mut Decoder, fields: &mut Fields<'_, '_>) -> Option<Self>
+    where
+        Self: Sized;
+
+    /// What it starts a job with.
+    fn needs(&self) -> Needs<'_>;
+
+    /// How it serves rows itself, where it does.
+    fn served(&self) -> Option<&Served> {
+        None
+    }
+
+    /// Whether its jobs run on the very host that starts them, without anything that a person's machine lacks.
+    fn runs_anywhere(&self) -> bool {
+        false
+    }
 }
 
 macro_rules! backends {
@@ -54,6 +84,10 @@ macro_rules! backends {
                 match self { $(Self::$backend(_) => $name,)+ }
             }
 
+            fn settings(&self) -> &dyn Settings {
+                match self { $(Self::$backend(settings) => settings,)+ }
+            }
+
             fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
                 let choices = [$(($name, $name)),+];
                 match f.required(d, "backend", |d, n, name| d.choice(n, name, &choices))? {
@@ -65,7 +99,8 @@ macro_rules! backends {
     };
 }
 
-// A backend's settings; what runs its jobs is a line of `step::launch::backends`.
+// A backend's settings; what runs its jobs is a line of `step::launch::backends`. What others ask of every backend is a
+// method of `Settings`.
 backends! {
     /// The fleet's own launch script.
     "script" => Script,
@@ -158,17 +193,18 @@ impl Backend {
     /// Whether its jobs run on the very host that starts them, without anything that a person's machine lacks.
     #[must_use]
     pub fn runs_anywhere(&self) -> bool {
-        matches!(self, Self::Local(_))
+        self.settings().runs_anywhere()
+    }
+
+    /// What it starts a job with.
+    #[must_use]
+    pub fn needs(&self) -> Needs<'_> {
+        self.settings().needs()
     }
 
     /// The eval task of rows that name no suite, where the cluster has one of its own.
     #[must_use]
     pub fn eval_task(&self) -> Option<&str> {
-        match self {
-            Self::Local(settings) => settings.eval_task.as_deref(),
-            Self::Container(settings) => settings.eval_task.as_deref(),
-            Self::Slurm(settings) => settings.eval_task.as_deref(),
-            _ => None,
-        }
+        self.settings().served()?.eval_task.as_deref()
     }
 }

@@ -64,6 +64,8 @@ pub struct SizeNames {
     pub side_required: bool,
     /// Whether a server takes that many times more GPUs.
     pub gpus: bool,
+    /// Whether published rows of evals have it; those of throughput have every size.
+    pub in_evals: bool,
 }
 
 macro_rules! sizes {
@@ -122,33 +124,37 @@ sizes! {
     /// Tensor parallel size.
     tp: u64 = Tp, SizeNames {
         row: "tp", published: "tp", short: "tp", side_short: "tp", variable: "TP", side_variables: &["TP"],
-        required: true, row_required: true, side_required: true, gpus: true,
+        required: true, row_required: true, side_required: true, gpus: true, in_evals: true,
     };
     /// Pipeline parallel size.
     pp: u64 = Pp, SizeNames {
         row: "pp", published: "pp", short: "pp", side_short: "pp", variable: "PP_SIZE", side_variables: &["PP_SIZE"],
         required: false, row_required: true, side_required: false, gpus: true,
+        in_evals: false,
     };
     /// Decode context parallel size; divides `tp`.
     dcp_size: u64 = DcpSize, SizeNames {
         row: "dcp-size", published: "dcp_size", short: "dcp", side_short: "dcp", variable: "DCP_SIZE",
         side_variables: &["DCP_SIZE"], required: false, row_required: true, side_required: false, gpus: false,
+        in_evals: false,
     };
     /// Prefill context parallel size.
     pcp_size: u64 = PcpSize, SizeNames {
         row: "pcp-size", published: "pcp_size", short: "pcp", side_short: "pcp", variable: "PCP_SIZE",
         side_variables: &["PCP_SIZE"], required: false, row_required: true, side_required: false, gpus: true,
+        in_evals: false,
     };
     /// Expert parallel size.
     ep: u64 = Ep, SizeNames {
         row: "ep", published: "ep", short: "ep", side_short: "ep", variable: "EP_SIZE", side_variables: &["EP"],
         required: false, row_required: false, side_required: true, gpus: false,
+        in_evals: true,
     };
     /// Data parallel attention.
     dp_attn: bool = DpAttn, SizeNames {
         row: "dp-attn", published: "dp_attention", short: "dpa", side_short: "dp", variable: "DP_ATTENTION",
         side_variables: &["DP_ATTN", "DP_ATTENTION"], required: false, row_required: false,
-        side_required: true, gpus: false,
+        side_required: true, gpus: false, in_evals: true,
     };
 }
 
@@ -379,8 +385,12 @@ pub struct About {
     pub variable: Option<&'static str>,
     /// Its name in `meta_env.json`.
     pub meta: Option<&'static str>,
-    /// Its name in published rows, and where it stands in them.
+    /// Its name in published rows of throughput, and where it stands in them.
     pub published: Option<(u8, &'static str)>,
+    /// The same of published rows of evals, which are made from `meta_env.json`.
+    pub in_evals: Option<(u8, &'static str)>,
+    /// Whether measurements that differ in it are of two points, and where it stands in a point.
+    pub compared: Option<u8>,
 }
 
 macro_rules! fields {
@@ -409,7 +419,7 @@ macro_rules! fields {
                             #[allow(unused_mut, reason = "not every field has more to say")]
                             let mut about = About {
                                 name: $name, shapes: $shapes, group_by: false, in_fingerprint: true,
-                                variable: None, meta: None, published: None,
+                                variable: None, meta: None, published: None, in_evals: None, compared: None,
                             };
                             $(fields!(@ about $key $($($value)+)?);)*
                             about
@@ -426,31 +436,38 @@ macro_rules! fields {
     (@ $about:ident var $name:literal) => { $about.variable = Some($name) };
     (@ $about:ident meta $name:literal) => { $about.meta = Some($name) };
     (@ $about:ident publish $at:literal $name:literal) => { $about.published = Some(($at, $name)) };
+    (@ $about:ident eval $at:literal $name:literal) => { $about.in_evals = Some(($at, $name)) };
+    (@ $about:ident compare $at:literal) => { $about.compared = Some($at) };
 }
 
 // In the order of a row's JSON. `group`: policies may group by it; `point`: the fingerprint leaves it out; `var`: the
-// variable with its value; `meta`: its name in `meta_env.json`; `publish`: its place and name in published rows.
+// variable with its value; `meta`: its name in `meta_env.json`; `publish` and `eval`: its place and name in published
+// rows of throughput and of evals; `compare`: its place in what two measurements must share.
 fields! {
     Image = "image", ALL, group, var = "IMAGE", publish = 1 "image";
-    Model = "model", ALL, group, var = "MODEL", meta = "model";
-    ModelPrefix = "model-prefix", ALL, group, var = "MODEL_PREFIX", meta = "infmax_model_prefix", publish = 2 "infmax_model_prefix";
-    Precision = "precision", ALL, group, var = "PRECISION", meta = "precision", publish = 4 "precision";
-    Framework = "framework", ALL, group, var = "FRAMEWORK", meta = "framework", publish = 3 "framework";
-    Runner = "runner", ALL, group, var = "RUNNER_TYPE", meta = "hw", publish = 0 "hw";
-    Isl = "isl", FIXED, group, var = "ISL", meta = "isl", publish = 8 "isl";
-    Osl = "osl", FIXED, group, var = "OSL", meta = "osl", publish = 9 "osl";
-    SpecDecoding = "spec-decoding", ALL, group, var = "SPEC_DECODING", meta = "spec_decoding", publish = 5 "spec_decoding";
+    Model = "model", ALL, group, var = "MODEL", meta = "model", eval = 1 "model";
+    ModelPrefix = "model-prefix", ALL, group, var = "MODEL_PREFIX", meta = "infmax_model_prefix",
+        publish = 2 "infmax_model_prefix", eval = 0 "model_prefix", compare = 0;
+    Precision = "precision", ALL, group, var = "PRECISION", meta = "precision", publish = 4 "precision",
+        eval = 4 "precision", compare = 3;
+    Framework = "framework", ALL, group, var = "FRAMEWORK", meta = "framework", publish = 3 "framework",
+        eval = 3 "framework", compare = 2;
+    Runner = "runner", ALL, group, var = "RUNNER_TYPE", meta = "hw", publish = 0 "hw", eval = 2 "hw", compare = 1;
+    Isl = "isl", FIXED, group, var = "ISL", meta = "isl", publish = 8 "isl", eval = 6 "isl", compare = 6;
+    Osl = "osl", FIXED, group, var = "OSL", meta = "osl", publish = 9 "osl", eval = 7 "osl", compare = 7;
+    SpecDecoding = "spec-decoding", ALL, group, var = "SPEC_DECODING", meta = "spec_decoding", publish = 5 "spec_decoding",
+        eval = 5 "spec_decoding", compare = 4;
     Prefill = "prefill", MULTI;
     Decode = "decode", MULTI;
     Conc = "conc", ALL, point;
     MaxModelLen = "max-model-len", FIXED_MAY, var = "MAX_MODEL_LEN";
-    KvOffloading = "kv-offloading", AGENTIC, group, publish = 11 "kv_offloading";
-    KvOffloadBackend = "kv-offload-backend", AGENTIC_MAY, publish = 12 "kv_offload_backend";
+    KvOffloading = "kv-offloading", AGENTIC, group, publish = 11 "kv_offloading", compare = 9;
+    KvOffloadBackend = "kv-offload-backend", AGENTIC_MAY, publish = 12 "kv_offload_backend", compare = 10;
     TotalCpuDramGb = "total-cpu-dram-gb", AGENTIC, publish = 13 "allocated_cpu_dram_gb";
     Duration = "duration", AGENTIC, var = "DURATION";
     ExpName = "exp-name", ALL, point, var = "EXP_NAME";
-    Disagg = "disagg", DISAGG, group, publish = 6 "disagg";
-    ScenarioType = "scenario-type", AGENTIC, group, publish = 10 "scenario_type";
+    Disagg = "disagg", DISAGG, group, publish = 6 "disagg", compare = 5;
+    ScenarioType = "scenario-type", AGENTIC, group, publish = 10 "scenario_type", compare = 8;
     Router = "router", SOME, var = "ROUTER_METADATA", publish = 14 "router";
     KvP2pTransfer = "kv-p2p-transfer", MULTI_MAY, group, var = "KV_P2P_TRANSFER", publish = 15 "kv_p2p_transfer";
     RunEval = "run-eval", SOME;
@@ -526,6 +543,12 @@ impl Field {
         }
     }
 
+    /// Whether every row has it.
+    #[must_use]
+    pub fn is_of_every_shape(self) -> bool {
+        self.line().is_some_and(|about| about.shapes == ALL)
+    }
+
     /// Whether the fingerprint of a recipe counts it.
     #[must_use]
     pub fn in_fingerprint(self) -> bool {
@@ -549,11 +572,37 @@ impl Field {
             .filter_map(|field| Some((*field, field.line()?.meta?)))
     }
 
-    /// Every field that published rows have, with its name there, in their order; sizes stand there by side.
+    /// Every field that published rows of throughput have, with its name there, in their order; sizes stand there by side.
     pub fn of_published() -> impl Iterator<Item = (Self, &'static str)> {
-        let published = |field: Self| Some((field.line()?.published?, field));
-        let mut all: Vec<_> = Self::of_rows().filter_map(published).collect();
-        all.sort_by_key(|((at, _), _)| *at);
-        all.into_iter().map(|((_, name), field)| (field, name))
+        Self::in_order(|about| about.published)
+    }
+
+    /// Every field that published rows of evals have, in their order, with its name in `meta_env.json` and there; sizes
+    /// stand there by side.
+    pub fn of_evals() -> impl Iterator<Item = (Self, &'static str, &'static str)> {
+        Self::in_order(|about| {
+            let (at, name) = about.in_evals?;
+            Some((at, (about.meta?, name)))
+        })
+        .map(|(field, (meta, name))| (field, meta, name))
+    }
+
+    /// Every field that two measurements must share to be comparable, in the order of points, with its names in published
+    /// rows: of evals, and of throughput. Sizes are shared too.
+    pub fn of_points() -> impl Iterator<Item = (Self, [&'static str; 2])> {
+        Self::in_order(|about| {
+            let (_, of_evals) = about.in_evals.or(about.published)?;
+            let (_, of_throughput) = about.published.or(about.in_evals)?;
+            Some((about.compared?, [of_evals, of_throughput]))
+        })
+    }
+
+    /// The fields of which the table says something with a place, in the order of those.
+    fn in_order<T>(said: impl Fn(&'static About) -> Option<(u8, T)>) -> impl Iterator<Item = (Self, T)> {
+        let mut all: Vec<_> = Self::of_rows()
+            .filter_map(|field| Some((field, said(field.line()?)?)))
+            .collect();
+        all.sort_by_key(|(_, (at, _))| *at);
+        all.into_iter().map(|(field, (_, said))| (field, said))
     }
 }

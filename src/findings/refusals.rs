@@ -34,6 +34,10 @@ super::findings! {
         "A launch does not start, or failed"
         "The node, the settings, the script or the engine stands in the way; the end of the log is beside the message."
         "Correct what the message names, and launch again; the exit code tells kinds of failure apart.";
+    LAUNCH_CODE = Notice "launch/exit-code"
+        "A launch failed by its exit code, and left everything that it should"
+        "What a job left decides whether it passed. Something behind its results failed."
+        "See the end of its output.";
     EVAL = Error "eval/refused"
         "An eval does not run, or does not pass"
         "A task, an endpoint, a result or a score stands in the way."

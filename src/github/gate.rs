@@ -164,6 +164,7 @@ pub fn collector(collector: Collector, needs: &Needs, plan: Option<&Index>) -> R
     }
     Ok(Answer::no(match plan.map(|plan| collector.planned(plan)) {
         Some(0) => format!("No {what} job was planned."),
+        Some(1) => format!("The planned {what} job did not run: there is nothing to collect."),
         Some(planned) => format!("None of the {planned} planned {what} jobs ran: there is nothing to collect."),
         None => format!("No {what} job ran: there is nothing to collect."),
     }))

@@ -336,7 +336,7 @@ impl Group<'_> {
 
 fn stopped_by_canary(stopped: &[&Group<'_>]) -> Option<Problem> {
     let names: Vec<&String> = stopped.iter().map(|group| &group.job).collect();
-    let planned = stopped.iter().map(|group| group.planned).sum();
+    let planned: usize = stopped.iter().map(|group| group.planned).sum();
     (!names.is_empty()).then(|| {
         let message = format!(
             "{} never ran, stopped by the canary: {}",

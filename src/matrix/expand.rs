@@ -382,7 +382,10 @@ fn dram_gb(config: &Config, agentic: &Agentic, entry: &SearchEntry, runners: &Ru
     let gpus = match &entry.nodes {
         Nodes::Single(parallelism) if parallelism.gpus() <= per_node => parallelism.gpus(),
         Nodes::Single(parallelism) => {
-            let message = format!("{} GPUs on one node, which has {per_node}", parallelism.gpus());
+            let message = format!(
+                "{} on one node, which has {per_node}",
+                crate::plural::count(parallelism.gpus(), "GPU")
+            );
             return Err(fail(message));
         }
         Nodes::Multi(roles) => {
@@ -392,7 +395,10 @@ fn dram_gb(config: &Config, agentic: &Agentic, entry: &SearchEntry, runners: &Ru
             } else if replica > per_node && replica.is_multiple_of(per_node) {
                 per_node
             } else {
-                let message = format!("a prefill replica of {replica} GPUs does not fit nodes of {per_node} evenly");
+                let message = format!(
+                    "a prefill replica of {} does not fit nodes of {per_node} evenly",
+                    crate::plural::count(replica, "GPU")
+                );
                 return Err(fail(message));
             }
         }

@@ -5,6 +5,7 @@ pub mod example;
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use serde::Serialize;
 
@@ -12,6 +13,8 @@ use self::example::Example;
 use super::render::{Rendered, WORKFLOWS};
 use crate::config::kind::Kind;
 use crate::config::problem::{Problem, Problems};
+use crate::config::runners::Runners;
+use crate::config::source::Source;
 use crate::config::{engines, labels, policy, thresholds, workflows};
 
 /// The starter's runners, the config that runs on them, and the cluster that they form.
@@ -54,8 +57,8 @@ pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
         clusters,
         changelog,
     } = sweep(example);
-    // In a repository with runners of its own, a config and a cluster for the starter's would name what is not there.
-    let own_runners = std::fs::read_to_string(root.join(RUNNERS)).is_ok_and(|own| own != runners);
+    // Without the starter's runners, a config and a cluster for them would name what is not there.
+    let has_runners = has_runners(root, &runners);
     let mut files = vec![
         (STARTER, master),
         (RUNNERS, runners),
@@ -84,7 +87,7 @@ pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
         ("perf-changelog.yaml", changelog),
     ]
     .into_iter()
-    .filter(|(path, _)| !own_runners || ![STARTER, CLUSTERS].contains(path))
+    .filter(|(path, _)| has_runners || ![STARTER, CLUSTERS].contains(path))
     .map(|(path, text)| (path.to_owned(), text))
     .collect::<Vec<_>>();
     files.extend(Kind::ALL.iter().map(|kind| {
@@ -92,6 +95,24 @@ pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
         (path, format!("{:#}\n", kind.schema()))
     }));
     files
+}
+
+/// Whether the runners file of a repository, where it has one, has every runner of the starter's under its label.
+fn has_runners(root: &Path, starter: &str) -> bool {
+    let load = |source| Runners::load(&Arc::new(source)).map(|runners| runners.labels);
+    let file = root.join(RUNNERS);
+    if file.symlink_metadata().is_err() {
+        return true;
+    }
+    let own = Source::read(&file).map_err(Problems::from).and_then(load);
+    let starter = load(Source::new(RUNNERS.to_owned(), starter.to_owned()));
+    let (Ok(own), Ok(starter)) = (own, starter) else {
+        return false;
+    };
+    let has = |label: &str, runner| own.get(label).is_some_and(|names| names.contains(runner));
+    starter
+        .iter()
+        .all(|(label, names)| names.iter().all(|runner| has(label, runner)))
 }
 
 /// What is measured, on which runners, what starts jobs there, and the changelog that asks for it.

@@ -5,6 +5,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
+use crate::support;
+
 /// The checkout.
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -55,14 +57,8 @@ pub fn envelope(id: &str, replaced: Value) -> Value {
 /// The same for a multi-node job: its row has prefill and decode instead of one topology.
 pub fn multi_node(id: &str, conc: &[u64]) -> Value {
     let side = |workers: u64| json!({"num-worker": workers, "tp": 4, "ep": 4, "dp-attn": true});
-    let mut all = envelope(
-        id,
-        json!({"framework": "dynamo-trt", "conc": conc, "prefill": side(2), "decode": side(3), "eval-all-concs": true}),
-    );
-    let row = all["row"].as_object_mut().expect("a row");
-    for name in ["tp", "pp", "dcp-size", "pcp-size", "ep", "dp-attn"] {
-        row.remove(name);
-    }
+    let mut all = envelope(id, json!({"framework": "dynamo-trt", "eval-all-concs": true}));
+    support::spread(&mut all["row"], [side(2), side(3)], conc);
     all
 }
 

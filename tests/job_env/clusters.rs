@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
-use sweepctl::config::clusters::command::{PLACEHOLDERS, variable};
+use sweepctl::config::clusters::command::{placeholders, variable};
 use sweepctl::config::clusters::{Backend, Clusters, Gpus, Runtime, fleet, fleet_script};
+use sweepctl::config::fields::PassedField;
 use sweepctl::config::fleet::{Fleet, FleetFiles};
 use sweepctl::config::kind::Kind;
 use sweepctl::config::problem::Problems;
@@ -95,7 +96,10 @@ fn every_field_is_read() {
     let Backend::Local(local) = &runners.clusters["local"].backend else {
         panic!("{runners:?}")
     };
-    assert_eq!((local.port, local.ready_timeout_seconds), (Some(8000), 1800));
+    assert_eq!(
+        (local.served.port, local.served.ready_timeout_seconds),
+        (Some(8000), 1800)
+    );
     let value = |name: &str| match name {
         "PORT" => Some("8000".to_owned()),
         "MODEL" => Some("org/a b; rm -rf {port}".to_owned()),
@@ -369,16 +373,25 @@ fn every_placeholder_is_a_variable_of_a_job() {
         "kv-offload-backend-metadata",
         "kv-p2p-transfer",
         "recipe-fingerprint",
+        "router",
         "router-metadata",
     ];
-    for placeholder in PLACEHOLDERS.iter().filter(|name| !others.contains(*name)) {
-        let has = |e: &Environment| e.get(&variable(placeholder)).is_some_and(|value| !value.is_empty());
+    let is_passed = |name: &str| {
+        PassedField::ALL
+            .iter()
+            .any(|field| field.variable() == Some(variable(name)))
+    };
+    for placeholder in placeholders().filter(|name| !others.contains(name) && !is_passed(name)) {
+        let has = |e: &Environment| e.get(variable(placeholder)).is_some_and(|value| !value.is_empty());
         assert!(environments.iter().any(has), "{placeholder}");
     }
     // And every variable of a job on one node is a placeholder.
-    let known: Vec<String> = PLACEHOLDERS.iter().map(|name| variable(name)).collect();
+    let known: Vec<&str> = placeholders().map(variable).collect();
     let unknown = ["INFMAX_WORKSPACE", "PYTHONDONTWRITEBYTECODE"];
     for name in environments.iter().flat_map(Environment::names) {
-        assert!(known.iter().any(|own| own == name) || unknown.contains(&name), "{name}");
+        assert!(
+            known.iter().any(|own| **own == *name) || unknown.contains(&name),
+            "{name}"
+        );
     }
 }

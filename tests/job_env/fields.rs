@@ -2,12 +2,15 @@
 //! told apart by, so that a new line of the table is asked for like the others.
 
 use serde_json::{Map, Value, json};
+use sweepctl::config::clusters::command;
 use sweepctl::config::fields::{Field, Has, PassedField, Side, Size};
 use sweepctl::config::kind::Kind;
+use sweepctl::config::thresholds::Thresholds;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::matrix::row::{FieldValue, Row};
 use sweepctl::matrix::wire::{self, Form};
 use sweepctl::matrix::{fingerprint, names};
+use sweepctl::step::collect::evals::{self, Order};
 use sweepctl::step::compare::{self, Metrics};
 use sweepctl::step::environment::{Environment, Place};
 use sweepctl::step::eval::job::Job;
@@ -16,7 +19,7 @@ use sweepctl::step::results::meta::MetaEnv;
 use sweepctl::step::throughput;
 
 use super::{envelope, multi_agentic, multi_fixed, single_agentic, single_fixed};
-use crate::support;
+use crate::{fixture, support};
 
 fn shapes() -> [Value; 4] {
     [single_fixed(), multi_fixed(), single_agentic(), multi_agentic()]
@@ -53,11 +56,32 @@ fn published(row: &Row) -> Map<String, Value> {
     fields
 }
 
+/// The published row of an eval.
+fn graded(envelope: &Envelope) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let meta = serde_json::to_string(&described(envelope)).expect("JSON");
+    support::write(folder.path(), "set/meta_env.json", meta);
+    let mut result = fixture::result("gsm8k", 0.9);
+    result.as_object_mut().expect("an object").remove("model_name");
+    support::write(
+        folder.path(),
+        "set/results_2026-11-01T00-00-00.json",
+        result.to_string(),
+    );
+    let found = evals::collect(folder.path(), None, Order::Model, &Thresholds::default()).expect("evals");
+    assert_eq!(found.rows.len(), 1, "{:?}", found.problems);
+    serde_json::to_value(&found.rows[0]).expect("JSON")
+}
+
 /// Whether two rows are one point to `compare`.
 fn is_one_point(before: &Row, after: &Row) -> bool {
+    are_one_point(&published(before), &published(after))
+}
+
+fn are_one_point(before: &Map<String, Value>, after: &Map<String, Value>) -> bool {
     let folder = tempfile::tempdir().expect("a folder");
     for (side, row) in [("before", before), ("after", after)] {
-        let mut row = published(row);
+        let mut row = row.clone();
         row.insert("tput_per_gpu".to_owned(), json!(100.0));
         support::write(folder.path(), &format!("{side}/agg_bmk.json"), json!([row]).to_string());
     }
@@ -136,6 +160,13 @@ fn every_size_of_one_node_stands_everywhere() {
                 "meta_env.json's {name}"
             );
         }
+        if names.in_evals {
+            for start in ["", "prefill_", "decode_"] {
+                let name = format!("{start}{}", names.published);
+                let shown = graded(&after)[&name].to_string();
+                assert_eq!(shown.trim_matches('"'), said, "{name} of evals");
+            }
+        }
         let shown = match &published(&after.row)[names.published] {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -199,6 +230,10 @@ fn every_size_of_a_side_stands_everywhere() {
             published(&after.row)[&flat],
             "published {flat}"
         );
+        if names.in_evals {
+            let shown = graded(&after)[&flat].to_string();
+            assert_eq!(shown.trim_matches('"'), size.text(wanted), "{flat} of evals");
+        }
         assert_told_apart(&before.row, &after.row, &name);
         let reached = Field::of_groups().find(|field| field.name() == name);
         let value = after
@@ -230,6 +265,7 @@ fn every_field_that_is_only_passed_on_stands_in_rows_of_all_shapes() {
                 Some("some text of its own"),
                 "{variable}"
             );
+            assert_eq!(command::variable(name), variable, "a command's placeholder");
         }
         let generated = |envelope: &Envelope| fingerprint::recipe_fingerprint(&envelope.row);
         assert_ne!(generated(&before), generated(&after), "the fingerprint counts {name}");
@@ -306,11 +342,50 @@ fn every_field_stands_where_its_line_says() {
                 value => assert_eq!(said, value.to_string(), "{name} of {shape}"),
             }
         }
+        let graded = graded(&job);
+        for (field, _, name) in Field::of_evals() {
+            let said = match job.row.field(field) {
+                FieldValue::Missing => "0".to_owned(),
+                value => value.to_string(),
+            };
+            let shown = graded[name].to_string();
+            assert!(
+                shown.trim_matches('"').eq_ignore_ascii_case(&said),
+                "{name} of {shape}: {shown}"
+            );
+        }
         for (field, name) in Field::of_published() {
             match (job.row.field(field), field.of_shape(shape)) {
                 (FieldValue::Missing, _) | (_, Has::Not) => {}
                 (value, _) => assert_eq!(published.get(name), Some(&wire::plain(value)), "{name} of {shape}"),
             }
+        }
+    }
+}
+
+#[test]
+fn measurements_are_of_one_point_where_the_table_says_so() {
+    for base in shapes() {
+        let before = published(&planned(&base).row);
+        for (field, name) in Field::of_published() {
+            // Without its scenario a row without lengths is none.
+            let Some(value) = before.get(name).filter(|_| field != Field::ScenarioType) else {
+                continue;
+            };
+            let other = match value {
+                Value::Bool(flag) => json!(!flag),
+                Value::Number(number) => json!(number.as_u64().map(|number| number + 1)),
+                _ => json!("another"),
+            };
+            let mut after = before.clone();
+            after.insert(name.to_owned(), other);
+            let is_compared = Field::of_points().any(|(own, _)| own == field);
+            assert_eq!(are_one_point(&before, &after), !is_compared, "{name}");
+        }
+        let of_points = Field::of_points().map(|(field, names)| (field, names[1]));
+        for (field, name) in of_points {
+            let known = Field::of_published().any(|(own, known)| (own, known) == (field, name));
+            assert!(known, "rows of throughput have {name}");
         }
     }
 }

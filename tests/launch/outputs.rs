@@ -232,7 +232,10 @@ fn the_files_decide_and_not_the_code() {
     };
     let done = launch(&host, benchmark(json!({})), &super::support::throughput());
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    let told = done.stderr.lines().find(|line| line.starts_with("notice"));
+    let told = done
+        .stderr
+        .lines()
+        .find(|line| line.starts_with("notice[launch/exit-code]"));
     let is_told = told.is_some_and(|line| line.contains("the job exited with code 3"));
     assert!(is_told, "{}", done.stderr);
     // Both are wrong, and both are said.

@@ -48,7 +48,7 @@ fn gpus_must_be_empty() {
 fn gpus_must_be_there() {
     let host = host("nvidia");
     host.tool("nvidia-smi", "echo '0, 4'");
-    assert!(refused(&host, &[]).contains("nvidia-smi lists 1 GPUs, the job takes 8"));
+    assert!(refused(&host, &[]).contains("nvidia-smi lists 1 GPU, the job takes 8"));
     host.tool("nvidia-smi", "echo 'Unable to determine the device handle'");
     assert!(refused(&host, &[]).contains("`Unable to determine the device handle`"));
     host.tool("nvidia-smi", "echo 'driver mismatch'; exit 9");

@@ -17,7 +17,7 @@ use serde_json::json;
 
 use crate::support;
 use cluster::cluster;
-use launcher::{Order, envelope, row};
+use launcher::{Launch, Order, envelope, row};
 
 /// Ignores what asks it to end, and so do its children.
 const STUBBORN: &str = "trap '' TERM INT; echo started; sleep 120 & sleep 120; sleep 120";
@@ -57,6 +57,23 @@ fn path_with(folder: &Path) -> String {
     format!("{}:{}", folder.display(), std::env::var("PATH").unwrap_or_default())
 }
 
+/// Starts a launch that finds the programs of a folder before Slurm's own.
+fn behind(bin: &Path, order: &Order) -> Launch {
+    order.start_with(|command| {
+        command.env("PATH", path_with(bin));
+    })
+}
+
+/// Ends a launch by a signal, and gives how it ended, which takes it less than some seconds.
+#[track_caller]
+fn ended(launch: &mut Launch, signal: Signal, seconds: u64) -> String {
+    let asked = Instant::now();
+    launch.signal(signal);
+    let end = launch.finish();
+    assert!(asked.elapsed() < Duration::from_secs(seconds), "{:?}", asked.elapsed());
+    end
+}
+
 #[test]
 fn a_job_runs_and_its_log_is_shown_while_it_runs() {
     let folder = folder();
@@ -93,7 +110,7 @@ fn codes_and_signals_are_told_apart() {
         ("missing_0", "exec no-such-program"),
     ]
     .map(|(runner, script)| Order::new(folder.path(), runner, script).start());
-    let ends = launches.each_mut().map(launcher::Launch::finish);
+    let ends = launches.each_mut().map(Launch::finish);
     assert_eq!(
         ends,
         ["exited with code 7", "was killed by SIGKILL", "exited with code 127"]
@@ -106,14 +123,7 @@ fn a_cancelled_step_leaves_no_job_behind() {
     let order = Order::new(folder.path(), "cancelled_0", STUBBORN);
     let mut launch = order.start();
     launch.wait_for("started");
-    let cancelled = Instant::now();
-    launch.signal(Signal::SIGINT);
-    let end = launch.finish();
-    assert!(
-        cancelled.elapsed() < Duration::from_secs(7),
-        "{:?}",
-        cancelled.elapsed()
-    );
+    let end = ended(&mut launch, Signal::SIGINT, 7);
     assert!(end.starts_with("was ended by SIGINT"), "{end}: {:?}", launch.shown);
     assert!(soon(|| cluster().alive("cancelled_0").is_empty()));
     assert_eq!(order.release(), Vec::<String>::new());
@@ -125,14 +135,7 @@ fn a_job_that_heeds_is_gone_at_once_and_its_last_words_are_shown() {
     let script = "trap 'echo saved; exit 0' TERM; echo started; while :; do sleep 0.1; done";
     let mut launch = Order::new(folder.path(), "heeds_0", script).start();
     launch.wait_for("started");
-    let cancelled = Instant::now();
-    launch.signal(Signal::SIGTERM);
-    assert!(launch.finish().starts_with("was ended by SIGTERM"));
-    assert!(
-        cancelled.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        cancelled.elapsed()
-    );
+    assert!(ended(&mut launch, Signal::SIGTERM, 3).starts_with("was ended by SIGTERM"));
     assert!(launch.shown.iter().any(|line| line == "saved"), "{:?}", launch.shown);
 }
 
@@ -163,7 +166,7 @@ fn runners_whose_names_are_prefixes_of_each_other_never_touch_each_others_jobs()
     let mut launches = orders.each_ref().map(Order::start);
     launches.iter_mut().for_each(|launch| launch.wait_for("started"));
     let long = cluster().alive("prefix_10");
-    launches.into_iter().for_each(launcher::Launch::kill);
+    launches.into_iter().for_each(Launch::kill);
     assert_eq!(orders[0].release().len(), 1);
     assert!(soon(|| cluster().alive("prefix_1").is_empty()));
     assert_eq!(cluster().alive("prefix_10"), long, "its neighbour was released");
@@ -291,14 +294,7 @@ fn a_job_that_waits_for_nodes_says_so_and_can_be_cancelled() {
     order.partition = "empty".to_owned();
     let mut launch = order.start();
     launch.wait_for("waits: ");
-    let cancelled = Instant::now();
-    launch.signal(Signal::SIGTERM);
-    assert!(launch.finish().starts_with("was ended by SIGTERM"));
-    assert!(
-        cancelled.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        cancelled.elapsed()
-    );
+    assert!(ended(&mut launch, Signal::SIGTERM, 3).starts_with("was ended by SIGTERM"));
     assert!(soon(|| cluster().alive("waits_0").is_empty()));
     assert!(!launch.shown.iter().any(|line| line == "never"));
 }
@@ -371,9 +367,7 @@ fn a_controller_that_is_away_for_a_while_loses_no_job() {
         bin = stand_in(folder.path(), name, &script);
     }
     let order = Order::new(folder.path(), "away_0", "echo started; sleep 1; exit 3");
-    let mut launch = order.start_with(|command| {
-        command.env("PATH", path_with(&bin));
-    });
+    let mut launch = behind(&bin, &order);
     assert_eq!(launch.finish(), "exited with code 3", "{:?}", launch.shown);
     let shown = launch.shown.join("\n");
     assert!(shown.contains("the job is submitted again in 1 s"), "{shown}");
@@ -390,9 +384,7 @@ fn a_job_whose_id_was_lost_on_its_way_is_found_and_not_doubled() {
         "/usr/bin/sbatch \"$@\" >/dev/null\necho 'sbatch: error: Socket timed out on send/recv operation' >&2\nexit 1",
     );
     let order = Order::new(folder.path(), "lost_0", "echo run >> runs; exit 4");
-    let mut launch = order.start_with(|command| {
-        command.env("PATH", path_with(&bin));
-    });
+    let mut launch = behind(&bin, &order);
     assert_eq!(launch.finish(), "exited with code 4", "{:?}", launch.shown);
     let runs = std::fs::read_to_string(order.workspace.join("runs")).expect("a file");
     assert_eq!(runs, "run\n");
@@ -407,9 +399,7 @@ fn a_step_that_is_killed_while_it_submits_leaves_a_job_that_release_finds() {
         "/usr/bin/sbatch \"$@\" >/dev/null; touch submitted; sleep 5",
     );
     let order = Order::new(folder.path(), "between_0", STUBBORN);
-    let launch = order.start_with(|command| {
-        command.env("PATH", path_with(&bin));
-    });
+    let launch = behind(&bin, &order);
     let id = cluster().wait_for("between_0");
     launch.kill();
     let said = order.release();
@@ -437,6 +427,7 @@ fn what_would_be_done_is_told_without_slurm() {
         &format!("--output={state}/slurm/job-%j.raw"),
         "--nodes=1",
         &format!("{state}/slurm/batch.sh"),
+        "bash",
         "runners/launch_intent.sh",
     ];
     assert_eq!(intent.commands, [wanted.map(str::to_owned).to_vec()]);
@@ -449,14 +440,9 @@ fn all_that_does_not_fit_is_refused_at_once() {
     let folder = folder();
     let mut order = Order::new(folder.path(), "fit_0", "true");
     let mut many = row();
-    for name in ["tp", "pp", "dcp-size", "pcp-size", "ep", "dp-attn"] {
-        many.as_object_mut().expect("a row").remove(name);
-    }
     let side = json!({"num-worker": 1, "tp": 8, "ep": 1, "dp-attn": false, "pp": 1, "dcp-size": 1, "pcp-size": 1,
         "additional-settings": ["SBATCH_RESERVATION=x", "SLURM_CONF=/tmp/x"]});
-    many["prefill"] = side.clone();
-    many["decode"] = side;
-    many["conc"] = json!([4]);
+    support::spread(&mut many, [side.clone(), side], &[4]);
     order.envelope = envelope(many);
     order.state = folder.path().join("back\\slash");
     std::fs::remove_file(order.workspace.join("runners/launch_fit.sh")).expect("a file");

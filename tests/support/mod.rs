@@ -9,6 +9,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 
 use serde_json::Value;
+use sweepctl::config::fields::Size;
 
 /// The project's folder.
 pub fn project() -> &'static Path {
@@ -212,6 +213,17 @@ fn sorted(value: &Value) -> Value {
         Value::Array(items) => Value::Array(items.iter().map(sorted).collect()),
         other => other.clone(),
     }
+}
+
+/// Makes a row of one node one of several: its sizes are those of prefill and decode.
+pub fn spread(row: &mut Value, [prefill, decode]: [Value; 2], concs: &[u64]) {
+    let fields = row.as_object_mut().expect("a row");
+    for size in Size::ALL {
+        fields.remove(size.names().row);
+    }
+    row["prefill"] = prefill;
+    row["decode"] = decode;
+    row["conc"] = concs.into();
 }
 
 /// The lines of a table written by hand that are no comment: their number, their text, and its columns, parted by `|`.

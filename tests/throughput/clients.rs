@@ -192,7 +192,7 @@ fn requests_that_failed_are_refused_in_every_clients_words() {
         .taken(&[]);
     Client::new(sglang())
         .with("/errors", json!(["", "reset"]))
-        .refused("`errors`: 1 requests failed");
+        .refused("`errors`: 1 request failed");
     let vllm = Client::new(benchmark(64));
     vllm.with("/failed", json!(2)).refused("`failed`: 2 requests failed");
     vllm.with("/completed", json!(639))

@@ -9,14 +9,12 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::fixture::{
-    batch, cases, corpus, envelope, meta, multinode_envelope, read_json, result, run, sweepctl, write,
+    batch, corpus, envelope, every_case, gate, meta, multinode_envelope, read_json, result, run, sweepctl, write,
 };
 
 #[test]
 fn the_corpus_is_judged_as_it_should_be() {
-    let mut misses = Vec::new();
-    let cases = cases("evals/validate");
-    for folder in &cases {
+    every_case("evals/validate", |folder| {
         let case = read_json(&folder.join("case.json"));
         let thresholds = corpus("evals/thresholds.yaml").expect("there are cases, so there is a corpus");
         let mut command = sweepctl(&folder.join("work"));
@@ -30,18 +28,10 @@ fn the_corpus_is_judged_as_it_should_be() {
         );
         let (code, stdout, stderr) = run(&mut command);
         if i64::from(code) != case["expect_exit"] {
-            misses.push(format!("{}: exit {code}\n{stdout}{stderr}", folder.display()));
-        } else if code != 0 && !stderr.contains("error[") {
-            misses.push(format!("{}: fails without a reason", folder.display()));
+            return Some(format!("exit {code}\n{stdout}{stderr}"));
         }
-    }
-    assert!(
-        misses.is_empty(),
-        "{} of {}:\n{}",
-        misses.len(),
-        cases.len(),
-        misses.join("\n")
-    );
+        (code != 0 && !stderr.contains("error[")).then(|| "fails without a reason".to_owned())
+    });
 }
 
 const THRESHOLDS: &str = "\
@@ -88,11 +78,7 @@ impl Work {
     }
 
     fn judge(&self, args: &[&str]) -> (i32, Value, String) {
-        let mut command = sweepctl(self.path());
-        command
-            .args(["eval", "validate", "--thresholds", "thresholds.yaml"])
-            .args(args);
-        let (code, stdout, stderr) = run(&mut command);
+        let (code, stdout, stderr) = run(gate(self.path()).args(args));
         (code, serde_json::from_str(&stdout).unwrap_or(Value::Null), stderr)
     }
 
@@ -139,10 +125,8 @@ fn a_threshold_is_the_models_then_the_default_then_min_score() {
 fn the_prefix_comes_from_the_files_before_the_environment() {
     let work = Work::new();
     let judge = |work: &Work| {
-        let mut command = sweepctl(work.path());
-        command
-            .args(["eval", "validate", "--thresholds", "thresholds.yaml"])
-            .env("MODEL_PREFIX", "strict");
+        let mut command = gate(work.path());
+        command.env("MODEL_PREFIX", "strict");
         run(&mut command).0
     };
     assert_eq!(judge(&work), 0);
@@ -553,8 +537,7 @@ fn on_actions_problems_are_annotated_within_the_limit_and_summarized() {
     }
     work.file("results.json", &many);
     let summary = work.path().join("summary.md");
-    let mut command = sweepctl(work.path());
-    command.args(["eval", "validate", "--thresholds", "thresholds.yaml"]);
+    let mut command = gate(work.path());
     command
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_STEP_SUMMARY", &summary);

@@ -4,43 +4,20 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::fixture::{cases, read_json, run, sweepctl};
+use crate::fixture::{every_case, gate, read_json, run, sweepctl};
 
 #[test]
 fn gate_and_collector_take_the_same_score_of_every_shape() {
-    let cases = cases("evals/shapes");
-    let cases: Vec<_> = cases.iter().filter(|folder| folder.is_dir()).collect();
-    let misses: Vec<String> = cases
-        .iter()
-        .flat_map(|folder| {
-            let wrong = [gate(folder), collector(folder)].into_iter().flatten();
-            wrong
-                .map(|miss| format!("{}: {miss}", folder.display()))
-                .collect::<Vec<_>>()
-        })
-        .collect();
-    assert!(
-        misses.is_empty(),
-        "{} of {}:\n{}",
-        misses.len(),
-        cases.len(),
-        misses.join("\n")
-    );
+    every_case("evals/shapes", |folder| {
+        let wrong: Vec<String> = [judged(folder), collector(folder)].into_iter().flatten().collect();
+        (!wrong.is_empty()).then(|| wrong.join("\n"))
+    });
 }
 
 /// What is wrong with the gate's answer.
-fn gate(folder: &Path) -> Option<String> {
+fn judged(folder: &Path) -> Option<String> {
     let expected = read_json(&folder.join("expected.json"));
-    let mut command = sweepctl(folder);
-    command.args([
-        "eval",
-        "validate",
-        "--envelope",
-        "envelope.json",
-        "--thresholds",
-        "thresholds.yaml",
-    ]);
-    let (code, stdout, stderr) = run(&mut command);
+    let (code, stdout, stderr) = run(gate(folder).args(["--envelope", "envelope.json"]));
     let wanted = expected["gate_exit"].as_i64().unwrap_or(i64::from(code));
     if i64::from(code) != wanted {
         return Some(format!("the gate exits {code}, not {wanted}\n{stdout}{stderr}"));

@@ -155,6 +155,29 @@ fn nothing_is_overwritten() {
 }
 
 #[test]
+fn the_first_sweep_is_written_beside_runners_that_have_its_own() {
+    let first = ["configs/starter-master.yaml", "configs/clusters.yaml"];
+    for (runners, wanted) in [
+        ("labels: { mine: [mine_0], local: [local_1, local_0] }\n", true),
+        ("labels: { local: [local_1] }\n", false),
+        ("labels: { other: [local_0] }\n", false),
+        ("labels: [\n", false),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = folder.path();
+        write(root, "configs/runners.yaml", runners);
+        json(root, ["init", "--json"]);
+        for path in first {
+            assert_eq!(root.join(path).exists(), wanted, "{path} beside {runners}");
+        }
+        if wanted {
+            let checked = run(root, ["check"]);
+            assert!(checked.status.success(), "{}", stderr(&checked));
+        }
+    }
+}
+
+#[test]
 fn links_are_not_followed() {
     let folder = tempfile::tempdir().expect("a folder");
     let outside = tempfile::tempdir().expect("a folder");

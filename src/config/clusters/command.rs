@@ -1,87 +1,75 @@
 //! A command of a cluster: a list of arguments with placeholders, never a text for a shell.
 
 use std::borrow::Cow;
+use std::sync::LazyLock;
 
+use indexmap::IndexMap;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::config::decode::Decoder;
+use crate::config::fields::Field;
 use crate::config::problem::nearest;
 use crate::config::tree::Node;
 use crate::findings::config;
 
-/// What an argument may ask for: a job's variable in lower case with `-` for `_`, a field of its row by its own name,
-/// and what only a launch knows: the server's port, the folder of its files, the folder that results go to.
-pub const PLACEHOLDERS: [&str; 60] = [
-    "port",
+/// What an argument may ask for beside the fields of a row: a job's variable in lower case with `-` for `_`, and what only
+/// a launch knows: the server's port, the folder of its files, the folder that results go to.
+const OWN: [&str; 33] = [
     "aiperf-experimental-fast",
     "conc",
     "conc-list",
     "context",
-    "dcp-size",
     "disagg",
-    "dp-attention",
-    "dp-attn",
     "dram-gb-per-gpu",
-    "duration",
-    "ep",
-    "ep-size",
     "eval-conc",
-    "eval-framework",
     "eval-limit",
     "eval-max-model-len",
     "eval-only",
-    "eval-suite",
-    "exp-name",
     "files",
-    "framework",
+    "github-run-attempt",
+    "github-run-id",
     "gpu-count",
-    "image",
     "is-agentic",
     "is-multinode",
-    "isl",
     "kv-offload-backend",
     "kv-offload-backend-metadata",
     "kv-offloading",
-    "kv-p2p-transfer",
-    "max-model-len",
-    "model",
     "model-name",
     "model-path",
-    "model-prefix",
-    "osl",
-    "pcp-size",
-    "pp",
-    "pp-size",
-    "precision",
+    "port",
     "random-range-ratio",
-    "recipe-fingerprint",
     "result-dir",
     "result-filename",
-    "router-metadata",
     "run-eval",
-    "runner",
     "runner-name",
-    "runner-type",
     "scenario-subdir",
     "scenario-type",
-    "spec-decoding",
     "total-cpu-dram-bytes",
     "total-cpu-dram-gb",
-    "tp",
     "warmups",
     "workspace",
-    "github-run-attempt",
-    "github-run-id",
 ];
 
-/// Fields of a row, and what else has a name of its own, with the variable that holds the value.
-const ALIASES: [(&str, &str); 5] = [
-    ("dp-attn", "DP_ATTENTION"),
-    ("ep", "EP_SIZE"),
-    ("pp", "PP_SIZE"),
-    ("runner", "RUNNER_TYPE"),
-    ("workspace", "INFMAX_WORKSPACE"),
-];
+/// Every placeholder with the variable whose value it stands for. A field of a row has two where its own name is not
+/// that of its variable: `{ep}` and `{ep-size}`.
+static PLACEHOLDERS: LazyLock<IndexMap<String, String>> = LazyLock::new(|| {
+    let upper = |name: &str| name.to_ascii_uppercase().replace('-', "_");
+    let own = OWN.iter().map(|name| match *name {
+        "workspace" => (name.to_string(), "INFMAX_WORKSPACE".to_owned()),
+        name => (name.to_owned(), upper(name)),
+    });
+    let fields = Field::of_rows().filter_map(|field| Some((field.name(), field.variable()?)));
+    let of_fields = fields.flat_map(|(name, variable)| {
+        let lower = variable.to_ascii_lowercase().replace('_', "-");
+        [(name, variable.to_owned()), (lower, variable.to_owned())]
+    });
+    own.chain(of_fields).collect()
+});
+
+/// Every placeholder.
+pub fn placeholders() -> impl Iterator<Item = &'static str> {
+    PLACEHOLDERS.keys().map(String::as_str)
+}
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -103,14 +91,10 @@ enum Part {
 #[error("this job has no value for {}", .0.iter().map(|name| format!("`{{{name}}}`")).collect::<Vec<_>>().join(", "))]
 pub struct NoValue(pub Vec<&'static str>);
 
-/// The variable whose value a placeholder stands for.
+/// The variable whose value a placeholder stands for; empty for what is none.
 #[must_use]
-pub fn variable(placeholder: &str) -> String {
-    let alias = ALIASES.iter().find(|(name, _)| *name == placeholder);
-    alias.map_or_else(
-        || placeholder.to_ascii_uppercase().replace('-', "_"),
-        |(_, variable)| (*variable).to_owned(),
-    )
+pub fn variable(placeholder: &str) -> &'static str {
+    PLACEHOLDERS.get(placeholder).map_or("", String::as_str)
 }
 
 /// Fills texts, each on its own.
@@ -157,7 +141,7 @@ impl Template {
         for part in &self.0 {
             match part {
                 Part::Text(plain) => text.push_str(plain),
-                Part::Placeholder(name) => match value(&variable(name)).filter(|v| !v.is_empty()) {
+                Part::Placeholder(name) => match value(variable(name)).filter(|v| !v.is_empty()) {
                     Some(value) => text.push_str(&value),
                     None => missing.push(*name),
                 },
@@ -189,7 +173,7 @@ impl Template {
                     &config::UNKNOWN_NAME,
                     node.span,
                     message,
-                    nearest(unknown, PLACEHOLDERS),
+                    nearest(unknown, placeholders()),
                 );
                 None
             }
@@ -262,7 +246,7 @@ fn parts(text: &str) -> Result<Vec<Part>, &str> {
         plain.push_str(before);
         match after.split_once('}') {
             Some((name, tail)) if is_name(name) => {
-                let known = PLACEHOLDERS.iter().find(|known| **known == name).ok_or(name)?;
+                let (known, _) = PLACEHOLDERS.get_key_value(name).ok_or(name)?;
                 if !plain.is_empty() {
                     parts.push(Part::Text(std::mem::take(&mut plain)));
                 }

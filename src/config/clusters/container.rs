@@ -2,8 +2,8 @@
 
 use schemars::JsonSchema;
 
-use super::Settings;
-use super::decode::{absolute, inside, matching, port, seconds};
+use super::decode::{absolute, inside, matching};
+use super::{Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
 
@@ -28,15 +28,9 @@ pub struct Container {
     /// The script that it runs, from the repository's root; unless given, `runners/launch_<fleet>.sh` where that is
     /// there, else the server of the row's engine.
     pub path: Option<String>,
-    /// The port that a server without a launch script serves on; a free one is taken unless given.
-    #[schemars(range(min = 1, max = 65535))]
-    pub port: Option<u16>,
-    /// Seconds within which such a server must be healthy; 1800 unless given.
-    #[schemars(default = "super::ready_timeout", range(min = 1, max = 86400))]
-    pub ready_timeout_seconds: u64,
-    /// The eval task of rows that name no suite, a file or a name under `configs/evals`; `gsm8k` unless given.
-    #[schemars(length(min = 1))]
-    pub eval_task: Option<String>,
+    /// How rows without a launch script are served.
+    #[schemars(flatten)]
+    pub served: Served,
 }
 
 /// What runs containers.
@@ -99,9 +93,7 @@ impl Settings for Container {
             matching(d, n, name, is_network, "write `host`, or a network's name")
         });
         let path = f.optional(d, "path", inside);
-        let port = f.optional(d, "port", port);
-        let ready = f.optional(d, "ready-timeout-seconds", seconds);
-        let eval_task = f.optional(d, "eval-task", Decoder::string);
+        let served = Served::decode(d, f);
         Some(Container {
             runtime: runtime?,
             gpus: gpus.unwrap_or_default(),
@@ -109,10 +101,16 @@ impl Settings for Container {
             shm_size,
             network,
             path,
-            port,
-            ready_timeout_seconds: ready.unwrap_or_else(super::ready_timeout),
-            eval_task,
+            served,
         })
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::ScriptOrEngine(self.path.as_deref())
+    }
+
+    fn served(&self) -> Option<&Served> {
+        Some(&self.served)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 
-use super::Settings;
 use super::decode::inside;
 use super::uses::Uses;
+use super::{Needs, Settings};
 use crate::config::decode::{Decoder, Fields};
 
 /// A launch script.
@@ -24,5 +24,9 @@ impl Settings for Script {
             path: f.optional(d, "path", inside),
             uses: Uses::decode(d, f),
         })
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::Script(self.path.as_deref())
     }
 }

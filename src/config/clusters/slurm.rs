@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 
 use super::container::mounts;
-use super::decode::{inside, matching, port, seconds};
-use super::{Mount, Settings};
+use super::decode::{inside, matching};
+use super::{Mount, Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
 use crate::findings::config;
@@ -60,15 +60,9 @@ pub struct Slurm {
     /// Folders of the nodes that it sees there.
     #[schemars(default)]
     pub mounts: Vec<Mount>,
-    /// The port that a server without a launch script serves on; a free one is taken unless given.
-    #[schemars(range(min = 1, max = 65535))]
-    pub port: Option<u16>,
-    /// Seconds within which such a server must be healthy; 1800 unless given.
-    #[schemars(default = "super::ready_timeout", range(min = 1, max = 86400))]
-    pub ready_timeout_seconds: u64,
-    /// The eval task of rows that name no suite, a file or a name under `configs/evals`; `gsm8k` unless given.
-    #[schemars(length(min = 1))]
-    pub eval_task: Option<String>,
+    /// How rows without a launch script are served.
+    #[schemars(flatten)]
+    pub served: Served,
 }
 
 /// What puts a server into an image.
@@ -98,9 +92,7 @@ impl Settings for Slurm {
         });
         let container = f.optional(d, "container", |d, n, name| d.choice(n, name, &InContainer::CHOICES));
         let mounts = f.optional(d, "mounts", mounts);
-        let port = f.optional(d, "port", port);
-        let ready = f.optional(d, "ready-timeout-seconds", seconds);
-        let eval_task = f.optional(d, "eval-task", Decoder::string);
+        let served = Served::decode(d, f);
         Some(Slurm {
             partition: partition?,
             account,
@@ -109,10 +101,16 @@ impl Settings for Slurm {
             extra: extra.unwrap_or_default(),
             container,
             mounts: mounts.unwrap_or_default(),
-            port,
-            ready_timeout_seconds: ready.unwrap_or_else(super::ready_timeout),
-            eval_task,
+            served,
         })
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::ScriptOrEngine(self.path.as_deref())
+    }
+
+    fn served(&self) -> Option<&Served> {
+        Some(&self.served)
     }
 }
 

@@ -2,9 +2,9 @@
 
 use schemars::JsonSchema;
 
-use super::Settings;
 use super::decode::{absolute, inside};
 use super::srt_schema::Schema;
+use super::{Needs, Settings};
 use crate::config::decode::{Decoder, Fields};
 
 /// srt-slurm.
@@ -27,5 +27,9 @@ impl Settings for Srt {
             workspace: f.optional(d, "workspace", absolute),
             schema: f.optional(d, "schema", Schema::decode).unwrap_or_default(),
         })
+    }
+
+    fn needs(&self) -> Needs<'_> {
+        Needs::Nothing
     }
 }

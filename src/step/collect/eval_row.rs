@@ -3,7 +3,9 @@
 use std::collections::HashSet;
 
 use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
 
+use crate::config::fields::{Field, Side, Size};
 use crate::config::thresholds::{Threshold, Thresholds};
 use crate::step::results::answers::Answers;
 use crate::step::results::lm_eval::{self, Metrics, ResultFile};
@@ -13,36 +15,15 @@ use crate::step::results::score::{self, Line, NoScore};
 
 /// One task of one set, with the fields that readers of the aggregate know.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "named as in meta_env.json")]
+#[allow(missing_docs, reason = "named as published")]
 pub struct EvalRow {
+    /// What is published of the job; see [`job`].
+    #[serde(flatten)]
+    job: Map<String, Value>,
+    #[serde(skip)]
     pub is_multinode: bool,
-    pub model_prefix: String,
-    /// The model that was asked, else that of the job.
-    pub model: String,
-    /// The runner label in upper case.
-    pub hw: String,
-    /// In lower case.
-    pub framework: String,
-    /// In lower case.
-    pub precision: String,
-    pub spec_decoding: String,
-    /// 0 where the job has no fixed lengths.
-    pub isl: u64,
-    /// 0 where the job has no fixed lengths.
-    pub osl: u64,
-    pub tp: u64,
-    pub ep: u64,
-    pub prefill_tp: u64,
-    pub prefill_ep: u64,
-    pub prefill_num_workers: u64,
-    pub decode_tp: u64,
-    pub decode_ep: u64,
-    pub decode_num_workers: u64,
+    #[serde(skip)]
     pub conc: u64,
-    /// `true`, `false` or `none`; `prefill=<flag>,decode=<flag>` where the two differ in a multi-node job.
-    pub dp_attention: String,
-    pub prefill_dp_attention: String,
-    pub decode_dp_attention: String,
     pub task: String,
     pub em_strict: Option<f64>,
     pub em_strict_se: Option<StdErr>,
@@ -194,47 +175,11 @@ fn row(
 
 /// Everything of a row that does not depend on the task.
 fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow {
-    let text = |cell: &Cell| cell.text().unwrap_or(UNKNOWN).to_owned();
-    let size = |cell: &Cell, or: u64| cell.integer().unwrap_or(or);
-    let flag = |cell: &Cell| match cell {
-        Cell::Null => None,
-        cell => Some(
-            cell.flag()
-                .map_or_else(|| text(cell).to_lowercase(), |flag| flag.to_string()),
-        ),
-    };
     let is_multinode = meta.cell("is_multinode").flag().unwrap_or(false);
-    let own = flag(meta.cell("dp_attention")).unwrap_or_else(|| "none".to_owned());
-    let prefill = flag(meta.cell("prefill_dp_attention")).unwrap_or_else(|| own.clone());
-    let decode = flag(meta.cell("decode_dp_attention")).unwrap_or_else(|| own.clone());
-    let prefill_tp = size(meta.cell("prefill_tp"), size(meta.cell("tp"), 1));
-    let prefill_ep = size(meta.cell("prefill_ep"), size(meta.cell("ep"), 1));
     EvalRow {
+        job: job(meta, is_multinode, conc, result.model()),
         is_multinode,
-        model_prefix: text(meta.cell("infmax_model_prefix")),
-        model: result.model().map_or_else(|| text(meta.cell("model")), str::to_owned),
-        hw: text(meta.cell("hw")).to_uppercase(),
-        framework: text(meta.cell("framework")).to_lowercase(),
-        precision: text(meta.cell("precision")).to_lowercase(),
-        spec_decoding: text(meta.cell("spec_decoding")),
-        isl: size(meta.cell("isl"), 0),
-        osl: size(meta.cell("osl"), 0),
-        tp: size(meta.cell("tp"), prefill_tp),
-        ep: size(meta.cell("ep"), prefill_ep),
-        prefill_tp,
-        prefill_ep,
-        prefill_num_workers: size(meta.cell("prefill_num_workers"), 1),
-        decode_tp: size(meta.cell("decode_tp"), size(meta.cell("tp"), 1)),
-        decode_ep: size(meta.cell("decode_ep"), size(meta.cell("ep"), 1)),
-        decode_num_workers: size(meta.cell("decode_num_workers"), 1),
         conc,
-        dp_attention: match is_multinode {
-            false => own,
-            true if prefill == decode => prefill.clone(),
-            true => format!("prefill={prefill},decode={decode}"),
-        },
-        prefill_dp_attention: prefill,
-        decode_dp_attention: decode,
         task: String::new(),
         em_strict: None,
         em_strict_se: None,
@@ -247,6 +192,104 @@ fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow
         score_se: None,
         higher_is_better: None,
         answers: meta.answers.0,
-        diagnostic: false,
+        diagnostic: result.limit().is_some(),
+    }
+}
+
+/// What is published of a job, by the table of fields: hardware in upper case, framework and precision in lower case,
+/// lengths that are not fixed as 0, and the model that was asked, where the result says which.
+fn job(meta: &MetaEnv, is_multinode: bool, conc: u64, asked: Option<&str>) -> Map<String, Value> {
+    let mut job = Map::new();
+    job.insert("is_multinode".to_owned(), is_multinode.into());
+    for (field, from, name) in Field::of_evals() {
+        let text = meta.cell(from).text().unwrap_or(UNKNOWN);
+        let value = match field {
+            Field::Isl | Field::Osl => meta.cell(from).integer().unwrap_or(0).into(),
+            Field::Runner => text.to_uppercase().into(),
+            Field::Framework | Field::Precision => text.to_lowercase().into(),
+            Field::Model => asked.unwrap_or(text).into(),
+            _ => text.into(),
+        };
+        job.insert(name.to_owned(), value);
+    }
+    let sizes = Size::ALL.iter().map(|size| (size.names().published, size));
+    let of_evals = sizes.filter(|(_, size)| size.names().in_evals);
+    let (flags, numbers): (Vec<_>, Vec<_>) = of_evals.partition(|(_, size)| size.is_flag());
+    for (name, _) in &numbers {
+        let of_prefill = meta.cell(&format!("prefill_{name}")).integer();
+        let number = meta.cell(name).integer().or(of_prefill).unwrap_or(1);
+        job.insert((*name).to_owned(), number.into());
+    }
+    for side in Side::ALL.map(Side::name) {
+        for (name, _) in &numbers {
+            let of_side = format!("{side}_{name}");
+            let number = meta.cell(&of_side).integer().or_else(|| meta.cell(name).integer());
+            job.insert(of_side, number.unwrap_or(1).into());
+        }
+        let workers = format!("{side}_{WORKERS}");
+        let number = meta.cell(&workers).integer().unwrap_or(1);
+        job.insert(workers, number.into());
+    }
+    job.insert("conc".to_owned(), conc.into());
+    for (name, _) in flags {
+        let own = flag(meta.cell(name)).unwrap_or_else(|| "none".to_owned());
+        let of_side = |side: Side| flag(meta.cell(&format!("{}_{name}", side.name()))).unwrap_or_else(|| own.clone());
+        let [prefill, decode] = Side::ALL.map(of_side);
+        let both = match is_multinode {
+            false => own.clone(),
+            true if prefill == decode => prefill.clone(),
+            true => format!("prefill={prefill},decode={decode}"),
+        };
+        for (start, value) in [("", both), ("prefill_", prefill), ("decode_", decode)] {
+            job.insert(format!("{start}{name}"), value.into());
+        }
+    }
+    job
+}
+
+/// What the number of a side's workers is called after its name.
+const WORKERS: &str = "num_workers";
+
+/// A flag, or what stands in its place, as text; `None` where nothing does.
+fn flag(cell: &Cell) -> Option<String> {
+    let other = || cell.text().unwrap_or(UNKNOWN).to_lowercase();
+    match cell {
+        Cell::Null => None,
+        cell => Some(cell.flag().map_or_else(other, |flag| flag.to_string())),
+    }
+}
+
+impl EvalRow {
+    /// A field of the job as published; empty where rows have none of that name.
+    #[must_use]
+    pub fn text(&self, field: Field) -> String {
+        let name = Field::of_evals().find(|(own, _, _)| *own == field);
+        name.map_or_else(String::new, |(_, _, name)| shown(self.job.get(name)))
+    }
+
+    /// The sizes of one node, or of a side, as published, each with what it is called in tables.
+    pub fn sizes(&self, side: Option<Side>) -> impl Iterator<Item = (Size, String)> {
+        let start = side.map_or_else(String::new, |side| format!("{}_", side.name()));
+        let of_evals = Size::ALL.iter().filter(|size| size.names().in_evals);
+        of_evals.map(move |size| {
+            let name = format!("{start}{}", size.names().published);
+            (*size, shown(self.job.get(&name)))
+        })
+    }
+
+    /// The workers of a side.
+    #[must_use]
+    pub fn workers(&self, side: Side) -> u64 {
+        let workers = self.job.get(&format!("{}_{WORKERS}", side.name()));
+        workers.and_then(Value::as_u64).unwrap_or(0)
+    }
+}
+
+/// A value as text, without quotes.
+fn shown(value: Option<&Value>) -> String {
+    match value {
+        None => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(other) => other.to_string(),
     }
 }

@@ -9,6 +9,7 @@ use super::attempts::{self, Attempt, Newest};
 use super::eval_row::{self, EvalRow};
 use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
+use crate::config::fields::{Field, Side};
 use crate::config::problem::Problem;
 use crate::config::thresholds::Thresholds;
 use crate::ledger::Job;
@@ -213,11 +214,7 @@ fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f
             Err(reason) => found.push(failed(format!("{name} {reason}"))),
             Ok(result) => {
                 let (of_file, problems) = eval_row::rows(&set.meta, conc, &result, &name, thresholds);
-                let is_limited = result.limit().is_some();
-                rows.extend(of_file.into_iter().map(|row| EvalRow {
-                    diagnostic: is_limited,
-                    ..row
-                }));
+                rows.extend(of_file);
                 found.extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
             }
         }
@@ -329,25 +326,28 @@ const DIAGNOSTIC: &str = "diagnostic: a limit on samples was set";
 
 /// What rows are sorted by.
 fn key(row: &EvalRow, order: Order) -> impl Ord {
-    let (first, second) = match order {
-        Order::Model => (row.model_prefix.clone(), row.hw.clone()),
-        Order::Hw => (row.hw.clone(), row.model_prefix.clone()),
+    let first = match order {
+        Order::Model => [Field::ModelPrefix, Field::Runner],
+        Order::Hw => [Field::Runner, Field::ModelPrefix],
     };
-    let topology = match row.is_multinode {
-        false => [row.tp, row.ep, 0, 0, 0, 0],
-        true => [
-            row.prefill_tp,
-            row.prefill_ep,
-            row.prefill_num_workers,
-            row.decode_tp,
-            row.decode_ep,
-            row.decode_num_workers,
-        ],
+    let what = [Field::Framework, Field::Precision, Field::SpecDecoding];
+    let number = |text: String| text.parse::<u64>().unwrap_or(0);
+    let lengths = [Field::Isl, Field::Osl].map(|field| number(row.text(field)));
+    let numbers = |side| {
+        row.sizes(side)
+            .filter(|(size, _)| !size.is_flag())
+            .map(move |(_, text)| number(text))
     };
-    let what = [row.framework.clone(), row.precision.clone(), row.spec_decoding.clone()];
-    let lengths = (row.isl, row.osl, row.is_multinode);
+    let topology: Vec<u64> = match row.is_multinode {
+        false => numbers(None).collect(),
+        true => Side::ALL
+            .into_iter()
+            .flat_map(|side| numbers(Some(side)).chain([row.workers(side)]))
+            .collect(),
+    };
     (
-        (first, second, what, lengths),
+        (first.map(|field| row.text(field)), what.map(|field| row.text(field))),
+        (lengths, row.is_multinode),
         topology,
         row.conc,
         row.task.clone(),

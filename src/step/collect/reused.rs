@@ -59,9 +59,10 @@ pub fn check(dir: &Path, plan: &[Envelope], partial: bool) -> Result<Checked, Pr
     let more = checked.problems.0.len().saturating_sub(Problems::MAX);
     if more > 0 {
         checked.problems.0.truncate(Problems::MAX);
-        checked
-            .problems
-            .push(Problem::file("", format!("there are {more} more problems like these")));
+        checked.problems.push(Problem::file(
+            "",
+            format!("and {} like these", crate::plural::count(more, "more problem")),
+        ));
     }
     Ok(checked)
 }

@@ -3,6 +3,7 @@
 use super::eval_row::{EvalRow, StdErr};
 use super::evals::Evals;
 use super::throughput::{Aggregate, Throughput};
+use crate::config::fields::{Field, Side};
 use crate::config::problem::Problem;
 use crate::ledger::{Job, State};
 use crate::plural;
@@ -66,30 +67,18 @@ pub fn eval_rows(rows: &[EvalRow], multinode: bool) -> Vec<Vec<String>> {
 }
 
 fn eval_row(row: &EvalRow) -> Vec<String> {
-    let mut cells = vec![
-        row.model_prefix.clone(),
-        row.hw.clone(),
-        row.framework.clone(),
-        row.precision.clone(),
-        row.spec_decoding.clone(),
-        format!("{}/{}", row.isl, row.osl),
+    let what = [
+        Field::ModelPrefix,
+        Field::Runner,
+        Field::Framework,
+        Field::Precision,
+        Field::SpecDecoding,
     ];
-    let side = |tp: u64, ep: u64, workers: u64, dpa: &str| format!("{workers}x tp{tp} ep{ep} dpa {dpa}");
-    if row.is_multinode {
-        cells.push(side(
-            row.prefill_tp,
-            row.prefill_ep,
-            row.prefill_num_workers,
-            &row.prefill_dp_attention,
-        ));
-        cells.push(side(
-            row.decode_tp,
-            row.decode_ep,
-            row.decode_num_workers,
-            &row.decode_dp_attention,
-        ));
-    } else {
-        cells.extend([row.tp.to_string(), row.ep.to_string(), row.dp_attention.clone()]);
+    let mut cells: Vec<String> = what.map(|field| row.text(field)).into();
+    cells.push(format!("{}/{}", row.text(Field::Isl), row.text(Field::Osl)));
+    match row.is_multinode {
+        true => cells.extend(Side::ALL.map(|side| eval_side(row, side))),
+        false => cells.extend(row.sizes(None).map(|(_, value)| value)),
     }
     let score = match row.score_se {
         Some(StdErr::Number(se)) => format!("{:.4} ± {se:.4} ({})", row.score, row.score_name),
@@ -104,6 +93,15 @@ fn eval_row(row: &EvalRow) -> Vec<String> {
     }
     cells.extend([row.conc.to_string(), row.task.clone(), score, samples]);
     cells
+}
+
+fn eval_side(row: &EvalRow, side: Side) -> String {
+    let mut text = format!("{}x", row.workers(side));
+    for (size, value) in row.sizes(Some(side)) {
+        let space = if size.is_flag() { " " } else { "" };
+        text.push_str(&format!(" {}{space}{value}", size.names().short));
+    }
+    text
 }
 
 /// The summary of eval results.

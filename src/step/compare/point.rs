@@ -3,9 +3,9 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
-use crate::config::fields::{Parallelism, Size};
+use crate::config::fields::{Field, Parallelism, Size};
 use crate::step::results::loose::{Cell, Named};
 
 /// The fields of a published row; of what has a name and a version, the name.
@@ -13,24 +13,17 @@ pub(super) type Fields = IndexMap<String, Named>;
 
 /// The longest text of a row that names something, in characters.
 const MAX_TEXT: usize = 200;
+/// What is said where there is no speculative decoding, and nothing else to tell.
+const NONE: &str = "none";
 /// What a job without fixed lengths runs.
 const AGENTIC: &str = "agentic-coding";
 
 /// What two measurements must have in common to be comparable. Letters count the same, large or small.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Point {
-    /// The model's short name.
-    pub model_prefix: String,
-    /// The runner label.
-    pub hw: String,
-    /// The framework.
-    pub framework: String,
-    /// The precision.
-    pub precision: String,
-    /// The speculative decoding.
-    pub spec_decoding: String,
-    /// Whether prefill and decode are apart.
-    pub disagg: bool,
+    /// Fields of the row by themselves, as the table of fields has them.
+    #[serde(flatten)]
+    own: Parts,
     /// `<isl>/<osl>`, or `agentic-coding`.
     pub lengths: String,
     /// Where an agentic job's cache is offloaded to, and by what; empty where it is not.
@@ -42,22 +35,38 @@ pub struct Point {
     pub conc: u64,
 }
 
+/// Fields with their values, in the table's order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Parts(Vec<(&'static str, Part)>);
+
+/// The value of a field.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(untagged)]
+enum Part {
+    Flag(bool),
+    Text(String),
+}
+
+impl Serialize for Parts {
+    /// As a mapping; what is empty is left out.
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let said = |(_, part): &&(&str, Part)| !matches!(part, Part::Text(text) if text.is_empty());
+        serializer.collect_map(self.0.iter().filter(said).map(|(name, part)| (name, part)))
+    }
+}
+
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            model_prefix,
-            hw,
-            framework,
-            precision,
-            ..
-        } = self;
-        write!(f, "{model_prefix} {hw} {framework} {precision}")?;
-        for part in [self.spec(), self.lengths.clone(), self.split()] {
-            if part != "none" {
-                write!(f, " {part}")?;
+        let own = Field::of_points().map(|(field, _)| match field {
+            Field::SpecDecoding => self.spec(),
+            field => self.text(field).to_owned(),
+        });
+        for part in own.chain([self.lengths.clone(), self.split()]) {
+            if !matches!(part.as_str(), "" | NONE) {
+                write!(f, "{part} ")?;
             }
         }
-        write!(f, " c{}", self.conc)
+        write!(f, "c{}", self.conc)
     }
 }
 
@@ -67,18 +76,24 @@ impl Point {
     /// # Errors
     /// Why the row says of none.
     pub(super) fn read(fields: &Fields) -> Result<Self, String> {
-        let prefix = match get(fields, "model_prefix") {
-            Cell::Null => "infmax_model_prefix",
-            _ => "model_prefix",
-        };
+        let mut own = Vec::new();
+        for (field, names) in Field::of_points() {
+            let name = said(fields, names);
+            let part = match field {
+                // Several make one part.
+                Field::Isl | Field::Osl | Field::ScenarioType | Field::KvOffloading | Field::KvOffloadBackend => {
+                    continue;
+                }
+                Field::Disagg => Part::Flag(get(fields, name).flag().unwrap_or(false)),
+                Field::SpecDecoding => Part::Text(optional(fields, name)?.unwrap_or_else(|| NONE.to_owned())),
+                field if field.is_of_every_shape() => Part::Text(required(fields, name)?),
+                _ => Part::Text(optional(fields, name)?.unwrap_or_default()),
+            };
+            own.push((names[0], part));
+        }
         let conc = get(fields, "conc");
         Ok(Self {
-            model_prefix: required(fields, prefix)?,
-            hw: required(fields, "hw")?,
-            framework: required(fields, "framework")?,
-            precision: required(fields, "precision")?,
-            spec_decoding: optional(fields, "spec_decoding")?.unwrap_or_else(|| "none".to_owned()),
-            disagg: get(fields, "disagg").flag().unwrap_or(false),
+            own: Parts(own),
             lengths: lengths(fields)?,
             offload: offload(fields)?,
             topology: topology(fields)?,
@@ -89,12 +104,26 @@ impl Point {
         })
     }
 
+    /// A field of the row that is a text, for people; empty where the point has none.
+    #[must_use]
+    pub fn text(&self, field: Field) -> &str {
+        let of_field = Field::of_points().find(|(own, _)| *own == field);
+        let text = of_field.and_then(|(_, [name, _])| {
+            self.own.0.iter().find_map(|part| match part {
+                (own, Part::Text(text)) if *own == name => Some(text.as_str()),
+                _ => None,
+            })
+        });
+        text.unwrap_or_default()
+    }
+
     /// Its speculative decoding, and whether prefill and decode are apart, for people.
     #[must_use]
     pub fn spec(&self) -> String {
-        match self.disagg {
-            true => format!("{} disagg", self.spec_decoding),
-            false => self.spec_decoding.clone(),
+        let spec = self.text(Field::SpecDecoding);
+        match self.own.0.contains(&("disagg", Part::Flag(true))) {
+            true => format!("{spec} disagg"),
+            false => spec.to_owned(),
         }
     }
 
@@ -105,6 +134,14 @@ impl Point {
             true => self.topology.clone(),
             false => format!("{} kv {}", self.topology, self.offload),
         }
+    }
+}
+
+/// The name under which a row says a field.
+fn said(fields: &Fields, [name, other]: [&'static str; 2]) -> &'static str {
+    match get(fields, name) {
+        Cell::Null => other,
+        _ => name,
     }
 }
 

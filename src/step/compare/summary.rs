@@ -5,6 +5,7 @@ use std::fmt;
 use indexmap::IndexSet;
 
 use super::{Comparison, Measured, Metric, Performance, Score};
+use crate::config::fields::Field;
 use crate::plural;
 use crate::step::markdown;
 
@@ -110,10 +111,10 @@ pub fn scores(comparison: &Comparison) -> Table {
 fn cells(measured: &Measured) -> Vec<String> {
     let point = &measured.point;
     vec![
-        point.model_prefix.clone(),
-        point.hw.clone(),
-        point.framework.clone(),
-        point.precision.clone(),
+        point.text(Field::ModelPrefix).to_owned(),
+        point.text(Field::Runner).to_owned(),
+        point.text(Field::Framework).to_owned(),
+        point.text(Field::Precision).to_owned(),
         point.spec(),
         point.lengths.clone(),
         point.split(),

@@ -76,12 +76,7 @@ impl Container {
                 settings: settings.clone(),
             },
             engine,
-            place: Place {
-                port: settings.port,
-                ready: settings.ready_timeout_seconds,
-                task,
-                client_log: LAUNCH_LOG,
-            },
+            place: Place::of(&settings.served, task, LAUNCH_LOG),
         })
     }
 

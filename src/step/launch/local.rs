@@ -28,12 +28,7 @@ impl Local {
     pub fn new(settings: &Settings, engine: Result<Serving, Problem>, task: Option<String>) -> Self {
         Self {
             serving: Serving::of_cluster(settings).map_or(engine, Ok),
-            place: Place {
-                port: settings.port,
-                ready: settings.ready_timeout_seconds,
-                task,
-                client_log: LAUNCH_LOG,
-            },
+            place: Place::of(&settings.served, task, LAUNCH_LOG),
             around: Box::new(Bare),
         }
     }

@@ -29,6 +29,7 @@ use self::outputs::Expected;
 use crate::config::clusters::Clusters;
 use crate::config::policy::EvalContext;
 use crate::config::problem::{Problem, Problems};
+use crate::findings::refusals::LAUNCH_CODE;
 use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::secrets::Mask;
@@ -172,7 +173,9 @@ fn is_for_the_files(failure: &Failure, envelope: &Envelope) -> bool {
 fn contradiction(failure: &Failure) -> Problem {
     let code = failure.code.unwrap_or_default();
     let message = format!("the job exited with code {code}, and left everything that it should: its files count");
-    Problem::file("", message).hint("see the end of its output: what failed came after the results")
+    LAUNCH_CODE
+        .file("", message)
+        .hint("see the end of its output: what failed came after the results")
 }
 
 /// Serves a job on the node that a scheduler gave it: no more than the middle of [`launch`], whose rest is done where the

@@ -178,7 +178,10 @@ impl Node<'_> {
             .and_then(|n| n.parse().ok())
             .unwrap_or(1);
         if used.len() < needed {
-            let message = format!("{tool} lists {} GPUs, the job takes {needed}", used.len());
+            let message = format!(
+                "{tool} lists {}, the job takes {needed}",
+                crate::plural::count(used.len(), "GPU")
+            );
             return Err(Problem::file("", message).hint("a GPU has fallen off the bus, or the row is for other nodes"));
         }
         let busy: Vec<String> = used

@@ -1,25 +1,41 @@
 //! Whether rows can run at all: what is certain before a GPU is asked for.
 
 use std::collections::HashSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::serving::Serving;
-use crate::config::clusters::{Backend, fleet_script};
+use crate::config::clusters::{Needs, fleet_script};
 use crate::config::fleet::Fleet;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::findings::config::{NO_CLUSTER, NO_COMMAND};
 use crate::matrix::row::Row;
+use crate::step::eval::framework;
 
 /// Whether the checkout has a file.
 pub type Has<'a> = dyn Fn(&Path) -> bool + 'a;
 
-/// Whether a job of each row can be started on every runner of its label.
+/// Whether each row can run: a job of it is started on every runner of its label, and something runs its eval. Of a
+/// fleet that nothing is known of (`None`) nothing is asked; frameworks and tasks of evals are looked for in `roots`.
 ///
 /// # Errors
-/// Every runner without a cluster, and every row without a command; of alike rows the first is named.
-pub fn check(rows: &[Row], fleet: &Fleet, has: &Has<'_>) -> Result<(), Problems> {
-    let mut said = HashSet::new();
+/// Every runner without a cluster, every row without a command, and every evaluator and suite that nothing runs; of
+/// alike rows the first is named.
+pub fn check(rows: &[Row], fleet: Option<&Fleet>, has: &Has<'_>, roots: &[PathBuf]) -> Result<(), Problems> {
     let mut problems = Problems::default();
+    if let Some(fleet) = fleet {
+        commands(rows, fleet, has, &mut problems);
+    }
+    let mut seen = HashSet::new();
+    for evaluator in rows.iter().filter_map(|row| row.eval.evaluator.as_ref()) {
+        if seen.insert(evaluator) {
+            problems.extend(framework::suite(evaluator, roots).err().unwrap_or_default());
+        }
+    }
+    problems.into_result()
+}
+
+fn commands(rows: &[Row], fleet: &Fleet, has: &Has<'_>, problems: &mut Problems) {
+    let mut said = HashSet::new();
     for row in rows {
         let label = &row.topology.runner;
         let names = fleet.runners.labels.get(label).map(Vec::as_slice);
@@ -32,7 +48,6 @@ pub fn check(rows: &[Row], fleet: &Fleet, has: &Has<'_>) -> Result<(), Problems>
             }
         }
     }
-    problems.into_result()
 }
 
 /// Whether something starts a row's job on a runner.
@@ -45,29 +60,19 @@ fn command(row: &Row, fleet: &Fleet, runner: &str, has: &Has<'_>) -> Result<(), 
         return Err(NO_CLUSTER.file(&file, message).hint(nearest(runner, known)));
     };
     let engine = || Serving::of_row(&fleet.engines, row, row.config_key.as_deref()).map(drop);
-    let script = |path: Option<&str>| path.map(str::to_owned).or_else(|| fleet_script(runner));
-    let lacks = |path: &str, more: &str| format!("there is no launch script `{path}`{more}");
-    let found = match &cluster.backend {
-        Backend::Srt(_) => Ok(()),
-        Backend::Local(settings) if settings.server_command.is_some() => Ok(()),
-        Backend::Local(_) => engine().map_err(|problem| problem.message),
-        Backend::Script(settings) => match script(settings.path.as_deref()) {
+    let script = |named: Option<&str>| {
+        let path = named.map(str::to_owned).or_else(|| fleet_script(runner));
+        match path {
             Some(path) if has(Path::new(&path)) => Ok(()),
-            path => Err(lacks(&path.unwrap_or_default(), "")),
-        },
-        Backend::Container(_) | Backend::Slurm(_) => {
-            let named = match &cluster.backend {
-                Backend::Container(settings) => settings.path.as_deref(),
-                Backend::Slurm(settings) => settings.path.as_deref(),
-                _ => None,
-            };
-            match script(named) {
-                Some(path) if has(Path::new(&path)) => Ok(()),
-                Some(path) if named.is_some() => Err(lacks(&path, "")),
-                path => {
-                    engine().map_err(|problem| lacks(&path.unwrap_or_default(), &format!(", and {}", problem.message)))
-                }
-            }
+            path => Err(format!("there is no launch script `{}`", path.unwrap_or_default())),
+        }
+    };
+    let found = match cluster.backend.needs() {
+        Needs::Nothing => Ok(()),
+        Needs::Engine => engine().map_err(|problem| problem.message),
+        Needs::Script(named) | Needs::ScriptOrEngine(named @ Some(_)) => script(named),
+        Needs::ScriptOrEngine(None) => {
+            script(None).or_else(|lacks| engine().map_err(|problem| format!("{lacks}, and {}", problem.message)))
         }
     };
     found.map_err(|why| {

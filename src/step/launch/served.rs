@@ -15,7 +15,7 @@ use super::backend::{Prepared, Show};
 use super::failure::{Failure, Kind};
 use super::serving::{FILES, Serving, filled};
 use super::{SERVER_LOG, child};
-use crate::config::clusters::command::Template;
+use crate::config::clusters::{self, Template};
 use crate::config::problem::Problem;
 use crate::process::{self, Cancellation, Outcome, Watch};
 use crate::step::eval::endpoint::Endpoint;
@@ -63,6 +63,19 @@ pub struct Place {
     pub task: Option<String>,
     /// The client's log in the workspace.
     pub client_log: &'static str,
+}
+
+impl Place {
+    /// The place of a cluster's settings.
+    #[must_use]
+    pub fn of(settings: &clusters::Served, task: Option<String>, client_log: &'static str) -> Self {
+        Self {
+            port: settings.port,
+            ready: settings.ready_timeout_seconds,
+            task,
+            client_log,
+        }
+    }
 }
 
 /// A job that is served.

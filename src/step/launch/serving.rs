@@ -3,7 +3,7 @@
 use indexmap::IndexMap;
 
 use crate::config::clusters::Local;
-use crate::config::clusters::command::{NoValue, Template, fill};
+use crate::config::clusters::command::{self, NoValue, Template, fill};
 use crate::config::engines::{Condition, Conditions, Engine, Engines, HEALTH, Item, Override, Subject};
 use crate::config::fields::{Field, Size};
 use crate::config::master::search_space::Nodes;
@@ -110,7 +110,7 @@ impl Serving {
     /// Whether the server is the mock server, which loads no model.
     #[must_use]
     pub fn is_mock(&self) -> bool {
-        crate::config::clusters::command::program(&self.server) == Some("sweepctl")
+        command::program(&self.server) == Some("sweepctl")
     }
 }
 
@@ -223,7 +223,9 @@ impl<'a> Chosen<'a> {
             .chain(files.values().flatten())
             .flat_map(Template::placeholders)
             .collect();
-        let lost = MUST_REACH.iter().filter(|(field, names)| {
+        let sizes = Size::ALL.iter().map(|size| Field::Size(*size));
+        let must_reach = sizes.chain([Field::SpecDecoding, Field::KvOffloading]);
+        let lost = must_reach.filter(|field| {
             let value = self.row.topology.field(*field);
             let plain = match value {
                 FieldValue::Missing => true,
@@ -232,25 +234,24 @@ impl<'a> Chosen<'a> {
                 FieldValue::Bool(flag) => !flag,
                 _ => true,
             };
-            let passed = names.iter().any(|name| placeholders.contains(name));
+            let passed = placeholders.iter().any(|name| passes_on(name, *field));
             !plain && !passed && !self.asked.contains(&Subject::Field(*field))
         });
-        lost.map(|(field, _)| format!("`{}: {}`", field.name(), self.row.topology.field(*field)))
+        lost.map(|field| format!("`{}: {}`", field.name(), self.row.topology.field(field)))
             .collect()
     }
 }
 
-/// The fields of a row that change what is measured, with the placeholders that pass them on.
-const MUST_REACH: [(Field, &[&str]); 8] = [
-    (Field::Size(Size::Tp), &["tp", "gpu-count"]),
-    (Field::Size(Size::Pp), &["pp", "pp-size"]),
-    (Field::Size(Size::DcpSize), &["dcp-size"]),
-    (Field::Size(Size::PcpSize), &["pcp-size"]),
-    (Field::Size(Size::Ep), &["ep", "ep-size"]),
-    (Field::Size(Size::DpAttn), &["dp-attn", "dp-attention"]),
-    (Field::SpecDecoding, &["spec-decoding"]),
-    (Field::KvOffloading, &["kv-offloading", "total-cpu-dram-gb"]),
-];
+/// Whether a placeholder tells the server a field: it is the field's own, or follows from it.
+fn passes_on(placeholder: &str, field: Field) -> bool {
+    let follows = [
+        (Field::Size(Size::Tp), "gpu-count"),
+        (Field::KvOffloading, "total-cpu-dram-gb"),
+    ];
+    field.name() == placeholder
+        || field.variable() == Some(command::variable(placeholder))
+        || follows.contains(&(field, placeholder))
+}
 
 fn value<'a>(row: &'a Row, config_key: Option<&'a str>, subject: Subject) -> FieldValue<'a> {
     match subject {

@@ -203,8 +203,8 @@ impl Bench {
         }
         let done = measured?;
         show(&format!(
-            "throughput: {} requests, {:.1} output tokens a second, in {}",
-            done.completed,
+            "throughput: {}, {:.1} output tokens a second, in {}",
+            crate::plural::count(done.completed, "request"),
             done.output_throughput,
             request.save.display()
         ));

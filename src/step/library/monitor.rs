@@ -145,7 +145,8 @@ pub fn finish(
         Vendor::Amd => snapshot(output, At::End, show),
     }
     let lines = std::fs::read(output).map_or(0, |text| text.iter().filter(|byte| **byte == b'\n').count());
-    show(&format!("[GPU Monitor] {lines} lines in {}", output.display()));
+    let lines = crate::plural::count(lines, "line");
+    show(&format!("[GPU Monitor] {lines} in {}", output.display()));
 }
 
 fn stop(pid: i32) {

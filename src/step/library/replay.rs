@@ -226,11 +226,15 @@ pub fn check(artifacts: &Path, most: f64) -> Result<(u64, u64), Problem> {
         }
     }
     if all == bad {
-        return Err(failed(format!("holds {all} requests, of which none succeeded")));
+        return Err(failed(format!(
+            "holds {}, of which none succeeded",
+            crate::plural::count(all, "request")
+        )));
     }
     if bad as f64 > most * all as f64 {
         return Err(failed(format!(
-            "holds {all} requests, of which {bad} failed: more than {most}"
+            "holds {}, of which {bad} failed: more than {most}",
+            crate::plural::count(all, "request")
         )));
     }
     Ok((bad, all))

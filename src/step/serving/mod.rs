@@ -118,12 +118,14 @@ pub fn measure(request: &Request, cancel: &Cancellation, show: &mut dyn FnMut(&s
         let mut prompts =
             |count: u64| -> Vec<Prompt> { (0..count).map(|_| lengths.prompt(template.as_ref())).collect() };
         if request.warmups > 0 {
-            show(&format!("throughput: {} warm-up requests", request.warmups));
+            let count = crate::plural::count(request.warmups, "warm-up request");
+            show(&format!("throughput: {count}"));
             drive(&server, prompts(request.warmups), request, cancel, show).await?;
         }
         show(&format!(
-            "throughput: {} requests, {} at a time",
-            request.requests, request.concurrency
+            "throughput: {}, {} at a time",
+            crate::plural::count(request.requests, "request"),
+            request.concurrency
         ));
         let measured = prompts(request.requests);
         let (started, clock) = (SystemTime::now(), Instant::now());

@@ -140,8 +140,8 @@ impl Run<'_> {
                 .map(|(reason, count)| format!("{count} x {reason}"));
             let shown: Vec<String> = shown.collect();
             let message = format!(
-                "{failed} of {} requests failed: {}",
-                self.answers.len(),
+                "{failed} of {} failed: {}",
+                crate::plural::count(self.answers.len(), "request"),
                 shown.join("; ")
             );
             return Err(Problem::file("", message).hint("see the server's log"));

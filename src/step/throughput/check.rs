@@ -105,7 +105,8 @@ impl Check<'_> {
         }
         if let Some(failures) = failed.count().filter(|failures| *failures > 0) {
             let name = &failed.name;
-            self.report(format_args!("`{name}`: {failures} requests failed"));
+            let failures = crate::plural::count(failures, "request");
+            self.report(format_args!("`{name}`: {failures} failed"));
         }
     }
 

@@ -93,8 +93,8 @@ fn check(archive: &Archive, files: &Files) -> Result<(), String> {
     match found == archive.sha256 {
         true => Ok(()),
         false => Err(format!(
-            "the digest of its {} files is {found}, not {}",
-            files.len(),
+            "the digest of its {} is {found}, not {}",
+            crate::plural::count(files.len(), "file"),
             archive.sha256
         )),
     }

@@ -53,11 +53,24 @@ pub struct SlurmBackend {
     pub on_node: OnNode,
 }
 
-/// What the batch job runs: the batch script, its file's name, and the arguments.
-struct Batch {
-    text: &'static str,
-    file: &'static str,
-    arguments: Vec<String>,
+/// The file of the batch script in this backend's folder.
+const BATCH_FILE: &str = "batch.sh";
+
+/// What the batch job runs.
+enum Batch {
+    /// A launch script, from the checkout's root.
+    Script(String),
+    /// A command that serves the row on the node.
+    Served(Vec<String>),
+}
+
+impl Batch {
+    fn command(self) -> Vec<String> {
+        match self {
+            Self::Script(path) => vec!["bash".to_owned(), path],
+            Self::Served(command) => command,
+        }
+    }
 }
 
 impl SlurmBackend {
@@ -65,16 +78,8 @@ impl SlurmBackend {
     fn batch(&self, job: &Prepared<'_>) -> Result<Batch, Problem> {
         let script = Script::new(self.settings.path.as_deref(), job.runner)?;
         Ok(match script.or_engine(job.workspace, &self.on_node.serving)? {
-            None => Batch {
-                text: submit::BATCH,
-                file: "batch.sh",
-                arguments: vec![script.path],
-            },
-            Some(_) => Batch {
-                text: submit::SERVED,
-                file: "served.sh",
-                arguments: self.on_node.command(job)?,
-            },
+            None => Batch::Script(script.path),
+            Some(_) => Batch::Served(self.on_node.command(job)?),
         })
     }
 
@@ -116,8 +121,8 @@ impl SlurmBackend {
         arguments.extend(settings.extra.iter().cloned());
         match self.batch(job) {
             Ok(batch) => {
-                arguments.push(folder.join(batch.file).display().to_string());
-                arguments.extend(batch.arguments);
+                arguments.push(folder.join(BATCH_FILE).display().to_string());
+                arguments.extend(batch.command());
             }
             Err(problem) => problems.push(problem),
         }
@@ -133,10 +138,9 @@ impl SlurmBackend {
     /// # Errors
     /// It is not, or is a link.
     pub fn find_script(&self, job: &Prepared<'_>) -> Result<(), Problem> {
-        let batch = self.batch(job)?;
-        match batch.arguments.as_slice() {
-            [script] => plain_file(job.workspace, Path::new(script)).map(drop),
-            _ => Ok(()),
+        match self.batch(job)? {
+            Batch::Script(path) => plain_file(job.workspace, Path::new(&path)).map(drop),
+            Batch::Served(_) => Ok(()),
         }
     }
 }
@@ -145,10 +149,9 @@ impl Backend for SlurmBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let mut command = vec!["sbatch".to_owned()];
         command.extend(self.arguments(job, "<a token of this launch>")?);
-        let batch = self.batch(job)?;
-        let envelope = serde_json::to_string(job.envelope).map_err(|error| Problem::file("", error.to_string()))?;
-        let mut files = vec![(job.state.join(FOLDER).join(batch.file), batch.text.to_owned())];
-        if batch.arguments.len() > 1 {
+        let mut files = vec![(job.state.join(FOLDER).join(BATCH_FILE), submit::BATCH.to_owned())];
+        if let Batch::Served(_) = self.batch(job)? {
+            let envelope = serde_json::to_string(job.envelope).map_err(|error| Problem::file("", error.to_string()))?;
             files.push((OnNode::envelope(job.state), envelope));
         }
         Ok(Intent {

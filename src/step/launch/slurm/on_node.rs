@@ -11,7 +11,7 @@ use crate::step::launch::container::image;
 use crate::step::launch::served::{Around, Place};
 use crate::step::launch::serving::Serving;
 
-/// The log of a client on a node.
+/// The log of a client on a node; the launch keeps the job's whole output in one of its own.
 const CLIENT_LOG: &str = "client.log";
 
 /// What serves rows without a launch script.
@@ -63,13 +63,7 @@ impl OnNode {
 /// Where a served job of a cluster runs on its node.
 #[must_use]
 pub fn place(settings: &Slurm, task: Option<String>) -> Place {
-    Place {
-        port: settings.port,
-        ready: settings.ready_timeout_seconds,
-        task,
-        // The launch keeps the job's whole output in a log of its own.
-        client_log: CLIENT_LOG,
-    }
+    Place::of(&settings.served, task, CLIENT_LOG)
 }
 
 /// The row's image, through pyxis.

@@ -10,25 +10,12 @@ use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
 use crate::step::environment::Environment;
 
-/// What the batch script is, whatever the job: its text holds no value, and its argument is the launch script. That
-/// one runs in its place, so that a signal is seen as one.
+/// What the batch script is, whatever the job: its text holds no value, and its arguments are the command that runs in
+/// its place, so that a signal is seen as one.
 ///
 /// Beside it waits what ends the whole process group at [`LAST_SIGNAL`]: `scancel --signal=KILL` does not kill, it
 /// cancels, and Slurm then waits 30 s (KillWait) for processes that ignore SIGTERM.
 pub const BATCH: &str = "\
-#!/bin/bash
-(
-    trap '' TERM INT
-    trap 'kill -KILL 0' USR2
-    while kill -0 $$; do
-        sleep 1 &
-        wait $!
-    done
-) </dev/null >/dev/null 2>&1 &
-exec bash \"$1\"
-";
-/// The batch script of a job without a launch script: its arguments are the whole command.
-pub const SERVED: &str = "\
 #!/bin/bash
 (
     trap '' TERM INT

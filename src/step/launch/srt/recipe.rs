@@ -133,7 +133,10 @@ fn check(d: &mut Decoder, node: &Node<'_>, request: &Request<'_>) {
         if let (Some(found), Some(facts)) = (found, gpus_per_node)
             && found != facts
         {
-            let message = format!("the runner's nodes have {facts} GPUs each, the recipe's have {found}");
+            let message = format!(
+                "the runner's nodes have {} each, the recipe's have {found}",
+                crate::plural::count(facts, "GPU")
+            );
             let hint = "correct the recipe, or `hardware` of configs/runners.yaml";
             d.report(resources.at("gpus_per_node"), message, hint);
         }

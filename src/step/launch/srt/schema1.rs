@@ -95,20 +95,19 @@ fn same(
 ) {
     let (name, role) = (side.name, &side.role);
     let hint = "correct the recipe or the config";
+    let deployed = || crate::plural::count(role.num_worker, &format!("{name} worker"));
     match workers {
         None => {
             let message = format!(
-                "the row deploys {} {name} workers, and `resources` has no `{}`",
-                role.num_worker, names.workers
+                "the row deploys {}, and `resources` has no `{}`",
+                deployed(),
+                names.workers
             );
             d.report(resources, message, hint);
             return;
         }
         Some((workers, span)) if workers != role.num_worker => {
-            let message = format!(
-                "the row deploys {} {name} workers, the recipe another number",
-                role.num_worker
-            );
+            let message = format!("the row deploys {}, the recipe another number", deployed());
             d.report(span, message, hint);
             return;
         }
@@ -120,7 +119,8 @@ fn same(
     };
     let wanted = role.gpus_per_worker();
     if let Some((gpus, span)) = gpus.or_else(shared).filter(|(gpus, _)| *gpus != wanted) {
-        let message = format!("a {name} worker of the row has {wanted} GPUs, the recipe's has {gpus}");
+        let wanted = crate::plural::count(wanted, "GPU");
+        let message = format!("a {name} worker of the row has {wanted}, the recipe's has {gpus}");
         d.report(span, message, hint);
     }
 }
