@@ -7,7 +7,7 @@ use std::collections::hash_map::RandomState;
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::config::problem::printable;
 
@@ -132,11 +132,12 @@ pub fn append(file: RunnerFile, values: &[(String, String)]) -> std::io::Result<
         }
         text.push_str(&heredoc(name, value));
     }
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)?
-        .write_all(text.as_bytes())
+    append_to(&path, &text)
+}
+
+fn append_to(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut file = OpenOptions::new().create(true).append(true).open(path)?;
+    file.write_all(text.as_bytes())
 }
 
 /// `name<<delimiter`, the value, and the delimiter, each on a line of its own.
@@ -167,11 +168,7 @@ pub fn summarize(markdown: &str) -> std::io::Result<()> {
     };
     let used = std::fs::metadata(&path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX));
     let text = cut_to(markdown, MAX_SUMMARY.saturating_sub(used));
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(path)?
-        .write_all(text.as_bytes())
+    append_to(&path, &text)
 }
 
 /// Text of at most `limit` bytes, cut at a line, with a last line that says how many lines are missing.

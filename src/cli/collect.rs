@@ -129,10 +129,10 @@ impl Evals {
         common.write(&path, &found.rows, jobs, unplanned, &found.problems)?;
         summarize(&summary::evals(&found), &path)?;
         if !common.prints_json() {
-            for (header, multinode) in [(&summary::SINGLE[..], false), (&summary::MULTI[..], true)] {
+            for multinode in [false, true] {
                 let rows = summary::eval_rows(&found.rows, multinode);
                 if !rows.is_empty() {
-                    output::text(&output::table(header, &rows))?;
+                    output::text(&output::table(&summary::eval_columns(multinode), &rows))?;
                 }
             }
         }
@@ -151,7 +151,7 @@ impl Results {
         summarize(&summary::throughput(&found), &path)?;
         if !common.prints_json() && !found.aggregates.is_empty() {
             let rows = summary::throughput_rows(&found.aggregates);
-            output::text(&output::table(&summary::THROUGHPUT, &rows))?;
+            output::text(&output::table(&summary::throughput_columns(), &rows))?;
         }
         let nothing = found.aggregates.is_empty() && found.problems.is_empty();
         common.finish("throughput result", nothing, found.problems, &found.jobs)

@@ -65,6 +65,11 @@ trait Settings {
     fn runs_anywhere(&self) -> bool {
         false
     }
+
+    /// Whether a launch script mounts the checkout into its image itself, at `/workspace`, as those of fleets do.
+    fn script_mounts(&self) -> bool {
+        true
+    }
 }
 
 macro_rules! backends {
@@ -200,6 +205,12 @@ impl Backend {
     #[must_use]
     pub fn needs(&self) -> Needs<'_> {
         self.settings().needs()
+    }
+
+    /// Whether a launch script mounts the checkout itself, at `/workspace`; else the job sees it at its own path.
+    #[must_use]
+    pub fn script_mounts(&self) -> bool {
+        self.settings().script_mounts()
     }
 
     /// The eval task of rows that name no suite, where the cluster has one of its own.

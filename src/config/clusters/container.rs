@@ -112,6 +112,10 @@ impl Settings for Container {
     fn served(&self) -> Option<&Served> {
         Some(&self.served)
     }
+
+    fn script_mounts(&self) -> bool {
+        false
+    }
 }
 
 /// Folders of the host.

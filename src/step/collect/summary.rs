@@ -10,52 +10,26 @@ use crate::plural;
 use crate::step::markdown;
 use crate::step::results::answers::Answers;
 
-/// The columns of single-node eval rows.
-pub const SINGLE: [&str; 13] = [
-    "Model",
-    "Hardware",
-    "Framework",
-    "Precision",
-    "Spec",
-    "ISL/OSL",
-    "TP",
-    "EP",
-    "DPA",
-    "Conc",
-    "Task",
-    "Score",
-    "Samples",
-];
-/// The columns of multi-node eval rows.
-pub const MULTI: [&str; 12] = [
-    "Model",
-    "Hardware",
-    "Framework",
-    "Precision",
-    "Spec",
-    "ISL/OSL",
-    "Prefill",
-    "Decode",
-    "Conc",
-    "Task",
-    "Score",
-    "Samples",
-];
-/// The columns of throughput rows.
-pub const THROUGHPUT: [&str; 11] = [
-    "Model",
-    "Hardware",
-    "Framework",
-    "Precision",
-    "Spec",
-    "ISL/OSL",
-    "Parallelism",
-    "Conc",
-    "Tokens/s/GPU",
-    "Output tokens/s/GPU",
-    "Median TTFT (s)",
-];
+/// The columns that say what was measured.
+pub const WHAT: [&str; 6] = ["Model", "Hardware", "Framework", "Precision", "Spec", "ISL/OSL"];
 const JOBS: [&str; 4] = ["Job", "Id", "State", "Reason"];
+
+/// The columns of eval rows of one kind.
+#[must_use]
+pub fn eval_columns(multinode: bool) -> Vec<&'static str> {
+    let split: &[&str] = match multinode {
+        false => &["TP", "EP", "DPA"],
+        true => &["Prefill", "Decode"],
+    };
+    [&WHAT, split, &["Conc", "Task", "Score", "Samples"]].concat()
+}
+
+/// The columns of throughput rows.
+#[must_use]
+pub fn throughput_columns() -> Vec<&'static str> {
+    let measured = ["Tokens/s/GPU", "Output tokens/s/GPU", "Median TTFT (s)"];
+    [&WHAT[..], &["Parallelism", "Conc"], &measured].concat()
+}
 
 /// The rows of one kind, for a table.
 #[must_use]
@@ -113,8 +87,10 @@ pub fn evals(evals: &Evals) -> String {
         plural::count(evals.sets, "set")
     );
     notes(&mut text, &evals.problems, &evals.jobs, &evals.unplanned);
-    table(&mut text, "Single node", &SINGLE, &eval_rows(&evals.rows, false));
-    table(&mut text, "Multi node", &MULTI, &eval_rows(&evals.rows, true));
+    for (title, multinode) in [("Single node", false), ("Multi node", true)] {
+        let rows = eval_rows(&evals.rows, multinode);
+        table(&mut text, title, &eval_columns(multinode), &rows);
+    }
     text
 }
 
@@ -132,7 +108,8 @@ pub fn throughput(results: &Throughput) -> String {
         plural::count(results.aggregates.len(), "row")
     );
     notes(&mut text, &results.problems, &results.jobs, &results.unplanned);
-    table(&mut text, "Results", &THROUGHPUT, &throughput_rows(&results.aggregates));
+    let rows = throughput_rows(&results.aggregates);
+    table(&mut text, "Results", &throughput_columns(), &rows);
     text
 }
 

@@ -7,6 +7,7 @@ use indexmap::IndexSet;
 use super::{Comparison, Measured, Metric, Performance, Score};
 use crate::config::fields::Field;
 use crate::plural;
+use crate::step::collect::summary::WHAT;
 use crate::step::markdown;
 
 /// Rows of a table of a step summary; what changed most stands first.
@@ -16,16 +17,7 @@ const MAX_ITEMS: usize = 100;
 /// Metrics that have a column.
 const MAX_METRICS: usize = 8;
 
-const POINT: [&str; 8] = [
-    "Model",
-    "Hardware",
-    "Framework",
-    "Precision",
-    "Spec",
-    "ISL/OSL",
-    "Parallelism",
-    "Conc",
-];
+const SPLIT: [&str; 2] = ["Parallelism", "Conc"];
 const SCORE: [&str; 6] = ["Task", "Score", "Before", "After", "Change", "In standard errors"];
 
 impl fmt::Display for Measured {
@@ -73,7 +65,7 @@ pub fn points(comparison: &Comparison) -> Table {
     let names = comparison.points.iter().flat_map(|point| &point.metrics);
     let names: IndexSet<&String> = names.map(|metric| &metric.name).collect();
     let names: Vec<&String> = names.into_iter().take(MAX_METRICS).collect();
-    let mut header = POINT.map(str::to_owned).to_vec();
+    let mut header: Vec<String> = WHAT.iter().chain(&SPLIT).map(|name| (*name).to_owned()).collect();
     header.extend(names.iter().map(|name| (*name).clone()));
     let row = |performance: &Performance| {
         let of = |name: &&String| performance.metrics.iter().find(|metric| metric.name == **name);
@@ -90,7 +82,7 @@ pub fn points(comparison: &Comparison) -> Table {
 /// Scores.
 #[must_use]
 pub fn scores(comparison: &Comparison) -> Table {
-    let header = POINT.iter().chain(&SCORE).map(|name| (*name).to_owned());
+    let header = WHAT.iter().chain(&SPLIT).chain(&SCORE).map(|name| (*name).to_owned());
     let row = |score: &Score| {
         let mut cells = cells(&score.measured);
         cells.extend([

@@ -6,7 +6,7 @@ use std::path::Path;
 use indexmap::IndexMap;
 
 use super::{Environment, check, is_own};
-use crate::config::clusters::{Backend, Template, fleet_script};
+use crate::config::clusters::{Needs, Template, fleet_script};
 use crate::config::fleet::Fleet;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
@@ -90,14 +90,15 @@ fn required(environment: &Environment, envelope: &Envelope, fleet: &Fleet, runne
 
 /// Whether the job sees the checkout where launch scripts mount it, and not at its own path.
 fn launchers_mount_it(fleet: &Fleet, runner: &str, checkout: &Path) -> bool {
-    match fleet.clusters.of(runner).map(|(_, cluster)| &cluster.backend) {
-        None | Some(Backend::Script(_)) => true,
-        Some(Backend::Slurm(settings)) => {
-            let script = settings.path.clone().or_else(|| fleet_script(runner));
-            settings.path.is_some() || script.is_some_and(|script| checkout.join(script).is_file())
-        }
-        Some(Backend::Local(_) | Backend::Container(_) | Backend::Srt(_)) => false,
-    }
+    let Some((_, cluster)) = fleet.clusters.of(runner) else {
+        return true;
+    };
+    let runs_script = match cluster.backend.needs() {
+        Needs::Script(_) | Needs::ScriptOrEngine(Some(_)) => true,
+        Needs::ScriptOrEngine(None) => fleet_script(runner).is_some_and(|script| checkout.join(script).is_file()),
+        Needs::Nothing | Needs::Engine => false,
+    };
+    runs_script && cluster.backend.script_mounts()
 }
 
 /// The value of a variable that a repository adds.
