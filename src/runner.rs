@@ -11,10 +11,6 @@ use std::path::{Path, PathBuf};
 
 use crate::config::problem::printable;
 
-/// The outputs of one job, in UTF-16 bytes.
-pub const MAX_JOB_OUTPUT: usize = 1_048_576;
-/// The outputs of one run, in UTF-16 bytes.
-pub const MAX_RUN_OUTPUT: usize = 50 * 1_048_576;
 /// One step's summary, in bytes.
 pub const MAX_SUMMARY: usize = 1_048_576;
 /// Annotations of one level that a step may make are 10; the last place says how many more there are.
