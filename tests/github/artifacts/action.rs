@@ -59,7 +59,8 @@ fn its_lines_are_arguments_and_its_exit_code_is_that_of_fetch() {
         Some(1)
     );
     assert_eq!(action(&service, at, &path(), "--out\no").status.code(), Some(2));
-    let nothing = action(&service, at, "/nowhere".as_ref(), "plan\n--out\no");
+    let empty = tempfile::tempdir().expect("a folder");
+    let nothing = action(&service, at, empty.path().as_os_str(), "plan\n--out\no");
     assert_eq!(nothing.status.code(), Some(1));
     assert!(
         stderr(&nothing).contains("sweepctl cannot be started (ENOENT)"),
@@ -84,6 +85,7 @@ jobs:
   fetch:
     runs-on: ubuntu-latest
     steps:
+      - uses: actions/checkout@v5
       - uses: ./.github/actions/fetch-artifacts
         with:
           arguments: |
