@@ -85,7 +85,7 @@ jobs:
   fetch:
     runs-on: ubuntu-latest
     steps:
-      - uses: actions/checkout@v5
+      - run: git clone --quiet \"file://$ORIGIN\" .
       - uses: ./.github/actions/fetch-artifacts
         with:
           arguments: |
@@ -102,9 +102,16 @@ jobs:
     let home = tempfile::tempdir().expect("a folder");
     let seen = home.path().join("seen");
     let output = Command::new(tool("act/bin/act"))
-        .args(["push", "--platform", "ubuntu-latest=-self-hosted", "--bind"])
+        .args([
+            "push",
+            "--platform",
+            "ubuntu-latest=-self-hosted",
+            "--pull=false",
+            "--no-skip-checkout",
+        ])
         .args(["--env", &format!("ACTIONS_RESULTS_URL={}", service.url())])
         .args(["--env", &format!("ACTIONS_RUNTIME_TOKEN={}", token())])
+        .args(["--env", &format!("ORIGIN={}", at.display())])
         .args(["--env", &format!("SEEN={}", seen.display())])
         .current_dir(at)
         .env("PATH", path())
