@@ -43,6 +43,7 @@ const HEADINGS: [Heading; 4] = [
             "job",
             "throughput",
             "ingest",
+            "fetch",
         ],
     },
 ];
