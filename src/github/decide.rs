@@ -1,17 +1,20 @@
 //! The decision on an event: whether a sweep starts, of what, and how.
 //!
-//! Everything here is computed from values: the event, what git says of its commits, and the labels file. Nothing is
-//! read, and nothing of the network is asked.
+//! Everything here is computed from values: the event, what git and, for few events, GitHub say of its commits, and the
+//! labels file. Nothing is read, and nothing of the network is asked.
 
 use serde::Serialize;
 
-use super::event::{Action, Event, Inputs, PullRequest, Push};
+use super::checks::HeadVerdict;
+use super::event::{Action, Event, Inputs, MergeGroup, PullRequest, Push};
+use super::standing::{decides, is_same, restarts};
 use super::text::{any_of, code, listed};
 use crate::config::asked::{Asked, output_name, value_text};
 use crate::config::labels::{Labels, Modifier, Primary};
 use crate::config::problem::Problem;
+use crate::repo::CHANGELOG;
 
-/// What git says of an event's commits.
+/// What is known of an event's commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The head commit's message; `None` where the commit is not here, which reads as one without a marker.
@@ -20,8 +23,26 @@ pub struct Facts {
     pub base: String,
     /// The head commit; empty where the decision needs none.
     pub head: String,
+    /// What happened to the changelog between the two.
+    pub change: Change,
+    /// The newest verdict of the pull request's head, of a merge group; `None` where it was not asked for.
+    pub head_verdict: Option<HeadVerdict>,
+    /// Whether a full sweep of the head has passed; `None` where it was not asked for.
+    pub full_sweep: Option<bool>,
     /// What could not be looked up, each with what is assumed instead.
     pub assumed: Vec<String>,
+}
+
+/// What happens to the changelog between two commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Change {
+    /// It gains entries, or is changed in a way that its check refuses; or it is not known, which reads as this.
+    #[default]
+    Entries,
+    /// It is corrected and gains no entry, as its check allows: a link that was set right, a last line that was ended.
+    Correction,
+    /// It stays as it is.
+    None,
 }
 
 /// What is decided about an event. Field names, with `_`, are those of the outputs.
@@ -46,8 +67,13 @@ pub struct Decision {
     /// Whether a pull request's checks run, which take no GPU. They run on every event of an open pull request: a
     /// skipped job counts as passed, and must not cover a failure of the same commit.
     pub checks: bool,
-    /// Whether the run takes the place of the pull request's running sweep (see [`concurrency_group`]).
+    /// Whether the run takes the place of the pull request's running sweep (see [`super::standing::group`]).
     pub restarts: bool,
+    /// Whether the run reports as the check that branches require (see [`decides`]).
+    pub decides: bool,
+    /// Whether the verdict fails, however the run goes: the pull request's head has no verdict that passed, or no full
+    /// sweep where the labels file asks for one.
+    pub blocked: bool,
     /// Whether the commits come from another repository.
     ///
     /// This is told, not enforced. A fork's pull request runs the workflow file of that fork, which need not ask this
@@ -97,64 +123,58 @@ impl Decision {
     }
 }
 
+/// What GitHub must be asked before an event is decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question<'e> {
+    /// The newest verdict of the head of the pull request that this merge group is for.
+    HeadVerdict(&'e MergeGroup),
+    /// Whether a full sweep of this commit has passed.
+    FullSweep(&'e str),
+}
+
+/// What is asked about an event, where anything is: only what its decision without an answer turns on.
+#[must_use]
+pub fn question<'e>(event: &'e Event, decision: &Decision) -> Option<Question<'e>> {
+    match event {
+        Event::MergeGroup(group) => Some(Question::HeadVerdict(group)),
+        Event::PullRequest(pull) if decision.blocked => Some(Question::FullSweep(pull.head.as_str())),
+        _ => None,
+    }
+}
+
 /// Decides about an event.
 ///
 /// # Errors
-/// A pull request with two primary labels, and a dispatch that does not say what to sweep.
+/// A pull request with two primary labels, a merge group that names no pull request, and a dispatch that does not say
+/// what to sweep.
 pub fn decide(event: &Event, facts: &Facts, labels: &Labels) -> Result<Decision, Problem> {
-    match event {
-        Event::PullRequest(pull) => pull_request(pull, facts, labels),
-        Event::Push(push) => Ok(pushed(push, facts)),
-        Event::WorkflowDispatch(inputs) => dispatched(inputs),
-        Event::Other(name) => Ok(Decision::no(format!("{} events start no sweep.", code(name)))),
-    }
-}
-
-/// The concurrency group of an event's run, in a workflow whose groups cancel what runs in them.
-///
-/// GitHub claims a workflow's group before it evaluates any `if`, so a run that will do nothing cancels a sweep if it
-/// shares its group. The workflow's expression must therefore say exactly what this function says:
-/// - `sweep-pr-<number>` on `pull_request` events of open pull requests (`github.event.pull_request.state`) whose
-///   action is `opened`, `reopened`, `ready_for_review` or `synchronize`, or `labeled` or `unlabeled` where
-///   `github.event.label.name` is one of [`sweep_labels`], written out in it (GitHub's `contains` ignores case, and so
-///   does this module);
-/// - `sweep-run-<run id>`, which no other run has, on everything else: another label, another action, and every push,
-///   because merges neither cancel each other nor wait.
-#[must_use]
-pub fn concurrency_group(event: &Event, labels: &Labels, run_id: u64) -> String {
-    match event {
-        Event::PullRequest(pull) if restarts(pull, labels) => format!("sweep-pr-{}", pull.number),
-        _ => format!("sweep-run-{run_id}"),
-    }
-}
-
-/// The labels whose coming or going restarts a pull request's sweep.
-pub fn sweep_labels(labels: &Labels) -> impl Iterator<Item = &str> {
-    labels.primary.keys().chain(labels.modifiers.keys()).map(String::as_str)
-}
-
-/// Whether what happened to a pull request changes what its sweep is.
-fn restarts(pull: &PullRequest, labels: &Labels) -> bool {
-    pull.open
-        && match &pull.action {
-            Action::Opened | Action::Reopened | Action::ReadyForReview | Action::Synchronize => true,
-            Action::Labeled(label) | Action::Unlabeled(label) => {
-                sweep_labels(labels).any(|known| is_same(known, label))
-            }
-            Action::Closed | Action::Other(_) => false,
-        }
-}
-
-/// GitHub keeps the case of a label's name and ignores it otherwise.
-fn is_same(known: &str, label: &str) -> bool {
-    known.eq_ignore_ascii_case(label)
+    let decision = match event {
+        Event::PullRequest(pull) => pull_request(pull, facts, labels)?,
+        Event::Push(push) => pushed(push, facts),
+        Event::MergeGroup(group) => queued(group, facts)?,
+        Event::WorkflowDispatch(inputs) => dispatched(inputs)?,
+        Event::Other(name) => Decision::no(format!("{} events start no sweep.", code(name))),
+    };
+    let decision = Decision {
+        decides: decides(event, labels),
+        ..decision
+    };
+    Ok(match event {
+        Event::PullRequest(pull) if labels.require_sweep => held(decision, pull, facts, labels),
+        _ => decision,
+    })
 }
 
 fn pull_request(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<Decision, Problem> {
-    if !pull.open {
+    let known = Decision {
+        restarts: restarts(pull, labels),
+        fork: pull.fork,
+        ..Decision::default()
+    };
+    if !pull.open || pull.action == Action::Closed {
         return Ok(Decision {
-            fork: pull.fork,
-            ..Decision::no("The pull request is closed.")
+            reason: "The pull request is closed.".to_owned(),
+            ..known
         });
     }
     let (sweep, reason) = asked(pull, facts, labels)?;
@@ -162,9 +182,9 @@ fn pull_request(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<De
         reason,
         base_ref: facts.base.clone(),
         head_ref: facts.head.clone(),
-        checks: true,
-        restarts: restarts(pull, labels),
-        fork: pull.fork,
+        checks: facts.change != Change::None,
+        restarts: known.restarts,
+        fork: known.fork,
         ..sweep.unwrap_or_default()
     })
 }
@@ -175,6 +195,9 @@ fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<D
         return Ok((None, no_restart(&pull.action)));
     }
     let carried = Carried::of(pull.number, &pull.labels, labels)?;
+    if let Some(reason) = nothing_to_plan(facts.change) {
+        return Ok((None, reason));
+    }
     Ok(match carried.primary {
         _ if pull.draft => (
             None,
@@ -189,6 +212,43 @@ fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<D
         }
         Some((name, how)) => (Some(carried.sweep(how)), carried.reason(name)),
     })
+}
+
+/// Why a change of the changelog gives nothing to plan; `None` where it may.
+fn nothing_to_plan(change: Change) -> Option<String> {
+    match change {
+        Change::Entries => None,
+        Change::Correction => Some(format!("The change only corrects {}: there is nothing to plan.", code(CHANGELOG))),
+        Change::None => Some(format!("The change leaves {} as it is: there is nothing to plan.", code(CHANGELOG))),
+    }
+}
+
+/// With `require-sweep`: a decision that no run may merge by, unless a full sweep of the head has passed or this run is
+/// one, whose own end then counts.
+fn held(decision: Decision, pull: &PullRequest, facts: &Facts, labels: &Labels) -> Decision {
+    let is_one = decision.run && decision.reusable;
+    let asks = decision.decides && facts.change == Change::Entries && !is_one;
+    if !asks {
+        return decision;
+    }
+    let head = code(pull.head.short());
+    if facts.full_sweep == Some(true) {
+        return Decision {
+            reason: format!("{} A full sweep of {head} has passed.", decision.reason),
+            ..decision
+        };
+    }
+    let full = labels.primary.iter().filter(|(_, how)| how.is_full());
+    let full: Vec<&String> = full.map(|(name, _)| name).collect();
+    Decision {
+        blocked: true,
+        reason: format!(
+            "{} `require-sweep` asks for a full sweep of {head}, and none has passed: add {}.",
+            decision.reason,
+            any_of(&full)
+        ),
+        ..decision
+    }
 }
 
 fn no_restart(action: &Action) -> String {
@@ -275,6 +335,27 @@ impl<'l> Carried<'l> {
     }
 }
 
+/// A merge queue does not sweep: what was swept is the pull request's head, and the queue would hold every other merge
+/// for the hours that it takes.
+fn queued(group: &MergeGroup, facts: &Facts) -> Result<Decision, Problem> {
+    let pull = group.pull()?;
+    let (blocked, reason) = match &facts.head_verdict {
+        None => (false, format!("The verdict of pull request {pull}'s head counts.")),
+        Some(verdict) => {
+            let head = code(verdict.head.get(..9).unwrap_or(&verdict.head));
+            let said = verdict.standing.said();
+            (
+                !verdict.standing.passed(),
+                format!("The verdict of pull request {pull}'s head {head} counts, which {said}."),
+            )
+        }
+    };
+    Ok(Decision {
+        blocked,
+        ..Decision::no(reason)
+    })
+}
+
 /// A merge sweeps in full and at once: neither labels nor a skip marker are asked.
 fn pushed(push: &Push, facts: &Facts) -> Decision {
     if !push.is_to_default_branch() {
@@ -283,6 +364,13 @@ fn pushed(push: &Push, facts: &Facts) -> Decision {
     }
     if push.after.is_none() {
         return Decision::no(format!("The push deleted {}.", code(&push.r#ref)));
+    }
+    if let Some(reason) = nothing_to_plan(facts.change) {
+        return Decision {
+            base_ref: facts.base.clone(),
+            head_ref: facts.head.clone(),
+            ..Decision::no(reason)
+        };
     }
     let short = |hash: &str| code(hash.get(..9).unwrap_or(hash));
     let head = short(&facts.head);
