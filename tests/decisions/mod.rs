@@ -1,6 +1,7 @@
 //! `sweepctl decide`, `gate` and `verdict`: the real binary on real payloads and real repositories.
 
 pub mod answers;
+mod asking;
 mod gate;
 mod history;
 mod locally;

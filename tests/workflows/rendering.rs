@@ -169,7 +169,7 @@ fn a_template_that_is_wrong_is_said_at_its_place() {
     );
 }
 
-/// Labels reach the concurrency group, and nothing else of the files.
+/// Labels reach the concurrency group and the verdict's name, and nothing else of the files.
 #[test]
 fn labels_are_rendered_into_the_concurrency_group() {
     let before = rendered_with(same, same).expect("it renders");
@@ -277,7 +277,7 @@ fn wrong_settings_are_all_said() {
             "version: v7.0.1, sha: 3d3c42e5aac5ba805825da76410c181273ba90b1",
             "version: v7.0.1, sha: v7",
         );
-        let text = edit(&text, "  decide: { contents: read }", "  decide: { content: read }");
+        let text = edit(&text, "  decide: { contents: read,", "  decide: { content: read,");
         let text = edit(&text, "  bundle: {}", "  bundle: { contents: admin }");
         let text = edit(&text, "  default: 15", "  default: 10000");
         let text = edit(&text, "  from: build", "  from: build\n  version: v1");
@@ -306,7 +306,7 @@ fn wrong_settings_are_all_said() {
 
 #[test]
 fn a_job_without_permissions_is_refused() {
-    let settings = |text: &str| edit(text, "  verdict: {}\n", "");
+    let settings = |text: &str| edit(text, "  verdict: { checks: read }\n", "");
     let problems = rendered_with(settings, same).expect_err("it is wrong").to_string();
     assert!(
         problems.contains("`permissions` does not say what `verdict` may do"),
