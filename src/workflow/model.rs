@@ -31,6 +31,8 @@ pub struct Model {
     pub builds: bool,
     /// The labels that restart a sweep, as a JSON list.
     pub sweep_labels: String,
+    /// The labels that ask for a sweep.
+    pub primary_labels: Vec<String>,
     /// Every bucket, in the order of a plan.
     pub buckets: Vec<BucketJob>,
     /// The ids of the jobs of all buckets.
@@ -194,6 +196,7 @@ impl Model {
             // A cache makes builds bearable; without its pin there is nothing to build with.
             builds: settings.actions.contains_key("Swatinem/rust-cache"),
             sweep_labels: serde_json::json!(sweep_labels).to_string(),
+            primary_labels: labels.primary.keys().cloned().collect(),
             sweep_jobs: buckets.iter().map(|bucket| bucket.job).collect(),
             buckets,
             decided,

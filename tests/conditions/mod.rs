@@ -4,6 +4,7 @@ mod command;
 mod engine;
 pub mod events;
 pub mod faults;
+pub mod sequences;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,7 @@ use sweepctl::config::source::Source;
 use sweepctl::github::decide::{Facts, decide};
 use sweepctl::github::event::Event;
 use sweepctl::workflow::check::Files;
-use sweepctl::workflow::simulate::{Ask, Commands, Faults, Plan, Simulation, simulate};
+use sweepctl::workflow::simulate::{Ask, Commands, Faults, Plan, Run, Simulation, simulate};
 use tempfile::TempDir;
 
 use crate::support::{lines_of_table, project, run, stderr, write};
@@ -140,9 +141,11 @@ pub fn play(
         workflow,
         event: name,
         payload,
+        run: Run { id: 1, attempt: 1 },
         commands: Commands {
             decision,
             plan: Ok(plan),
+            later: None,
         },
         faults,
     };

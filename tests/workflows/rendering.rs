@@ -46,7 +46,7 @@ fn check_shows_drift_and_unknown_files() {
     write(
         folder.path(),
         path,
-        edit(&text, "cancel-in-progress: true", "cancel-in-progress: false"),
+        edit(&text, "timeout-minutes: 45", "timeout-minutes: 46"),
     );
     write(folder.path(), ".github/workflows/own.yml", "on: push\n");
     std::fs::remove_file(folder.path().join(".github/workflows/e2e-tests.yml")).expect("it was rendered");
@@ -54,7 +54,7 @@ fn check_shows_drift_and_unknown_files() {
     assert_eq!(output.status.code(), Some(1));
     let diff = stdout(&output);
     assert!(
-        diff.contains("-  cancel-in-progress: false\n+  cancel-in-progress: true\n"),
+        diff.contains("-    timeout-minutes: 46\n+    timeout-minutes: 45\n"),
         "{diff}"
     );
     let said = stderr(&output);
@@ -168,7 +168,7 @@ fn a_template_that_is_wrong_is_said_at_its_place() {
     );
 }
 
-/// Labels reach the concurrency group, and nothing else of the files.
+/// Labels reach the concurrency group and the verdict's name, and nothing else of the files.
 #[test]
 fn labels_are_rendered_into_the_concurrency_group() {
     let before = rendered_with(same, same).expect("it renders");
@@ -276,7 +276,7 @@ fn wrong_settings_are_all_said() {
             "version: v7.0.1, sha: 3d3c42e5aac5ba805825da76410c181273ba90b1",
             "version: v7.0.1, sha: v7",
         );
-        let text = edit(&text, "  decide: { contents: read }", "  decide: { content: read }");
+        let text = edit(&text, "  decide: { contents: read,", "  decide: { content: read,");
         let text = edit(&text, "  bundle: {}", "  bundle: { contents: admin }");
         let text = edit(&text, "  default: 15", "  default: 10000");
         let text = edit(&text, "  from: build", "  from: build\n  version: v1");
@@ -305,7 +305,7 @@ fn wrong_settings_are_all_said() {
 
 #[test]
 fn a_job_without_permissions_is_refused() {
-    let settings = |text: &str| edit(text, "  verdict: {}\n", "");
+    let settings = |text: &str| edit(text, "  verdict: { checks: read }\n", "");
     let problems = rendered_with(settings, same).expect_err("it is wrong").to_string();
     assert!(
         problems.contains("`permissions` does not say what `verdict` may do"),
