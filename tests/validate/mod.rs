@@ -1,6 +1,8 @@
 //! `sweepctl eval validate`: each rule of the gate.
 
+mod fleets;
 mod hostile;
+mod set;
 mod shapes;
 
 use std::path::Path;

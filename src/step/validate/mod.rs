@@ -67,6 +67,7 @@ pub fn validate(request: &Request) -> Report {
     batch::check(request, meta.as_ref(), &mut report.problems);
     let meta = meta.unwrap_or_default();
     metadata::check(request, &meta, &mut report.problems);
+    asked::settings(request, &mut report.problems);
     report.model_prefix = request.prefix(&meta);
     report.answers = meta.answers.0;
     let judge = Judge {
