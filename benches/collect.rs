@@ -1,8 +1,10 @@
 //! How long it takes to gather and judge a large sweep: `cargo bench --bench collect`.
 //!
 //! The aim: 2,000 eval artifacts under a second on two cores, whatever the size of their sample files.
+//! `process_*` are whole processes, each beside the bare start of one, so that the ratio can be compared across machines.
 
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use divan::Bencher;
 use serde_json::{Value, json};
@@ -55,6 +57,40 @@ fn eval_artifacts(count: u64, samples: usize) -> TempDir {
     root
 }
 
+fn sweepctl(folder: &Path, args: &[&str]) {
+    let status = Command::new(env!("CARGO_BIN_EXE_sweepctl"))
+        .current_dir(folder)
+        .args(args)
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.is_ok_and(|status| status.success()), "sweepctl {args:?}");
+}
+
+#[divan::bench(sample_count = 20)]
+fn process_start() {
+    sweepctl(Path::new("."), &["--version"]);
+}
+
+/// One process that collects 2,000 sets.
+#[divan::bench(sample_count = 20)]
+fn process_collect_2000_sets(bencher: Bencher<'_, '_>) {
+    let root = eval_artifacts(2000, 1);
+    let out = tempfile::tempdir().expect("a folder");
+    let (root, out_path) = (
+        root.path().to_str().expect("UTF-8"),
+        out.path().to_str().expect("UTF-8"),
+    );
+    bencher.bench(|| sweepctl(out.path(), &["collect", "evals", root, "--strict", "--out", out_path]));
+}
+
+/// One process that judges 2,000 points, with a sample file each.
+#[divan::bench(sample_count = 20)]
+fn process_gate_2000_points(bencher: Bencher<'_, '_>) {
+    let root = tempfile::tempdir().expect("a folder");
+    batch(root.path(), 2000);
+    bencher.bench(|| sweepctl(root.path(), &["eval", "validate"]));
+}
+
 /// 2,000 artifacts with small and with large sample files take the same time: those are not read.
 #[divan::bench(args = [1, 20], sample_count = 10)]
 fn collect_2000_evals(bencher: Bencher<'_, '_>, samples: usize) {
@@ -82,24 +118,26 @@ fn collect_10000_throughput_results(bencher: Bencher<'_, '_>) {
     });
 }
 
-/// A batch of 1,000 points with their sample files.
-#[divan::bench(sample_count = 5)]
-fn validate_1000_results(bencher: Bencher<'_, '_>) {
-    let root = tempfile::tempdir().expect("a folder");
-    let concs: Vec<u64> = (1..=1000).collect();
+/// Lays a batch of points with their sample files.
+fn batch(root: &Path, count: u64) {
+    let concs: Vec<u64> = (1..=count).collect();
     let meta = json!({"conc": 1, "eval_concs": concs, "completed_eval_concs": concs, "failed_eval_concs": []});
-    write(&root.path().join("meta_env.json"), meta.to_string().as_bytes());
+    write(&root.join("meta_env.json"), meta.to_string().as_bytes());
     let samples = sample_file(20);
     for conc in &concs {
-        let name = |start: &str, end: &str| {
-            root.path()
-                .join(format!("{start}_2026-11-01T00-00-00_conc{conc}.{end}"))
-        };
+        let name = |start: &str, end: &str| root.join(format!("{start}_2026-11-01T00-00-00_conc{conc}.{end}"));
         let mut result = result("gsm8k");
         result["n-samples"]["gsm8k"] = json!({"original": 20, "effective": 20});
         write(&name("results", "json"), result.to_string().as_bytes());
         write(&name("samples_gsm8k", "jsonl"), &samples);
     }
+}
+
+#[divan::bench(sample_count = 5)]
+fn validate_1000_results(bencher: Bencher<'_, '_>) {
+    let root = tempfile::tempdir().expect("a folder");
+    batch(root.path(), 1000);
+    let concs: Vec<u64> = (1..=1000).collect();
     let results: Vec<PathBuf> = concs
         .iter()
         .map(|conc| root.path().join(format!("results_2026-11-01T00-00-00_conc{conc}.json")))

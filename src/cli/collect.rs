@@ -222,6 +222,12 @@ impl Common {
             anstream::eprintln!("there is no {what} in {dir}");
         }
         let fails = self.strict || (nothing && !open.is_empty());
+        if self.strict && !self.dir.is_dir() {
+            all.push(
+                Problem::file("", format!("the folder {dir} was not found"))
+                    .hint("name the folder that the artifacts were downloaded to; a download of nothing makes none"),
+            );
+        }
         if nothing && !open.is_empty() {
             let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
             all.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));

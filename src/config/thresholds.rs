@@ -1,5 +1,6 @@
 //! `configs/thresholds.yaml`: which score passes.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -174,6 +175,14 @@ impl Thresholds {
             .and_then(|prefix| self.models.get(prefix))
             .and_then(|tasks| tasks.get(task))
             .or_else(|| self.default.get(task))
+    }
+
+    /// The tasks that have a threshold for a model.
+    #[must_use]
+    pub fn tasks(&self, model_prefix: Option<&str>) -> BTreeSet<&str> {
+        let own = model_prefix.and_then(|prefix| self.models.get(prefix));
+        let tasks = own.into_iter().chain([&self.default]).flat_map(IndexMap::keys);
+        tasks.map(String::as_str).collect()
     }
 
     /// Keys that were meant for a job and do not reach it: a prefix or a task that differs by case or spaces alone, and

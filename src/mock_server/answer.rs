@@ -18,6 +18,8 @@ use crate::config::problem::{Problem, Problems};
 const ORDER: &str = "order";
 /// Which questions are answered in the reasoning alone.
 const REASONING: &str = "reasoning";
+/// Which answers end half way.
+const CUT: &str = "cut";
 /// Which wrong answer is given.
 const WRONG: &str = "wrong";
 
@@ -40,6 +42,9 @@ pub struct Skill {
     /// The share of questions whose chat answer stands in `reasoning_content`, with `content` empty
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, help_heading = "Faults")]
     pub reasoning_only_rate: f64,
+    /// The share of questions whose answer, or reasoning, ends half way, as where the output budget is spent
+    #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, help_heading = "Faults")]
+    pub cut_rate: f64,
     /// The share of tool calls whose arguments break their schema: one is missing, or of a wrong type
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share, help_heading = "Faults")]
     pub tool_wrong_rate: f64,
@@ -54,6 +59,8 @@ pub struct Answer {
     pub content: String,
     /// The tools that are called, instead of an answer.
     pub calls: Vec<Call>,
+    /// Whether it ends half way.
+    pub is_cut: bool,
 }
 
 /// Answers questions, each always in the same way.
@@ -70,8 +77,26 @@ pub struct Known {
     /// With every run of white space as one blank.
     question: String,
     truth: Truth,
+    places: Places,
+}
+
+/// Where a question stands among the others, for each kind of treatment, in `0.0..1.0`.
+#[derive(Debug, Clone, Copy)]
+struct Places {
     order: f64,
     reasoning: f64,
+    cut: f64,
+}
+
+impl Places {
+    /// Those of a question that no file knows.
+    fn drawn(seed: u64, question: &str) -> Self {
+        Self {
+            order: draw(seed, ORDER, question),
+            reasoning: draw(seed, REASONING, question),
+            cut: draw(seed, CUT, question),
+        }
+    }
 }
 
 impl Answerer {
@@ -111,18 +136,15 @@ impl Answerer {
     #[must_use]
     pub fn answer(&self, question: &Question<'_>, prompt: &str, tools: Option<&Tools<'_>>) -> Answer {
         let skill = &self.skill;
-        let (truth, order, reasoning) = match question {
-            Question::Known(known) => (Cow::Borrowed(&known.truth), known.order, known.reasoning),
-            Question::Unknown(text) => (
-                Cow::Owned(computed(text)),
-                draw(skill.seed, ORDER, text),
-                draw(skill.seed, REASONING, text),
-            ),
+        let (truth, places) = match question {
+            Question::Known(known) => (Cow::Borrowed(&known.truth), known.places),
+            Question::Unknown(text) => (Cow::Owned(computed(text)), Places::drawn(skill.seed, text)),
         };
-        if order >= 1.0 - skill.empty_rate {
+        if places.order >= 1.0 - skill.empty_rate {
             return Answer::default();
         }
-        let is_right = order < skill.accuracy;
+        let is_right = places.order < skill.accuracy;
+        let is_cut = places.cut < skill.cut_rate;
         if let Some(tools) = tools {
             let made = || vec![tools.call(question.text(), skill.seed, skill.tool_wrong_rate)];
             let calls = match &*truth {
@@ -134,6 +156,7 @@ impl Answerer {
             if !calls.is_empty() {
                 return Answer {
                     calls,
+                    is_cut,
                     ..Answer::default()
                 };
             }
@@ -144,14 +167,16 @@ impl Answerer {
             let chance = draw(skill.seed, WRONG, question.text());
             truth.wrong(chance).reply(prompt)
         };
-        if reasoning < skill.reasoning_only_rate {
+        if places.reasoning < skill.reasoning_only_rate {
             Answer {
                 reasoning: reply,
+                is_cut,
                 ..Answer::default()
             }
         } else {
             Answer {
                 content: reply,
+                is_cut,
                 ..Answer::default()
             }
         }
@@ -161,15 +186,16 @@ impl Answerer {
 /// The questions of one file, with their places.
 fn placed(file: Vec<Pair>, seed: u64) -> Vec<Known> {
     let questions: Vec<&str> = file.iter().map(|pair| pair.question.as_str()).collect();
-    let orders = spread(seed, ORDER, &questions);
-    let reasonings = spread(seed, REASONING, &questions);
-    let places = orders.into_iter().zip(reasonings);
-    let known = file.into_iter().zip(places).map(|(pair, (order, reasoning))| Known {
-        question: pair.question,
-        truth: pair.truth,
-        order,
-        reasoning,
-    });
+    let [orders, reasonings, cuts] = [ORDER, REASONING, CUT].map(|what| spread(seed, what, &questions));
+    let places = orders.into_iter().zip(reasonings).zip(cuts);
+    let known = file
+        .into_iter()
+        .zip(places)
+        .map(|(pair, ((order, reasoning), cut))| Known {
+            question: pair.question,
+            truth: pair.truth,
+            places: Places { order, reasoning, cut },
+        });
     known.collect()
 }
 
@@ -211,6 +237,7 @@ mod tests {
         seed: 0,
         empty_rate: 0.0,
         reasoning_only_rate: 0.0,
+        cut_rate: 0.0,
         tool_wrong_rate: 0.0,
     };
 

@@ -37,8 +37,8 @@ pub struct Reply {
 
 impl Reply {
     /// Puts an answer under limits: cut before a stop text, filled up in front to the least number of words (so that
-    /// the answer still stands at the end), and cut at the largest. An empty answer stays empty, and so that they stay JSON
-    /// the arguments of tool calls are neither stopped nor filled up.
+    /// the answer still stands at the end), and cut at the largest; one that is to be cut ends half way. An empty answer
+    /// stays empty, and so that they stay JSON the arguments of tool calls are neither stopped nor filled up.
     #[must_use]
     pub fn new(answer: &Answer, limits: &Limits) -> Self {
         let channels = [
@@ -55,8 +55,11 @@ impl Reply {
             let missing = limits.min.saturating_sub(words.len());
             words.splice(0..0, filler(*channel, missing));
         }
+        if answer.is_cut {
+            words.truncate(words.len().div_ceil(2));
+        }
         // A reply that must be as long as it may be never ends by itself.
-        let cut = words.len() > limits.max || (words.len() == limits.max && limits.min >= limits.max);
+        let cut = answer.is_cut || words.len() > limits.max || (words.len() == limits.max && limits.min >= limits.max);
         words.truncate(limits.max);
         Self {
             words,
@@ -147,6 +150,24 @@ mod tests {
         assert!(filled.text(Channel::Content).ends_with("so\na b\n#### 1"));
         assert_eq!(count(&filled.text(Channel::Content)), 9);
         assert_eq!(reply("", 5, 5, &[]).words, []);
+    }
+
+    #[test]
+    fn a_cut_answer_ends_half_way_and_says_so() {
+        let answer = Answer {
+            content: "a b c".to_owned(),
+            is_cut: true,
+            ..Answer::default()
+        };
+        let limits = Limits {
+            max: 99,
+            ..Limits::default()
+        };
+        let cut = Reply::new(&answer, &limits);
+        assert_eq!(
+            (cut.text(Channel::Content).as_str(), cut.finish_reason),
+            ("a b", "length")
+        );
     }
 
     #[test]

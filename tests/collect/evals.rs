@@ -164,6 +164,37 @@ fn an_attempt_that_left_no_result_hides_none_that_did() {
 }
 
 #[test]
+fn a_set_that_contradicts_its_job_hides_no_attempt_that_does_not() {
+    let sweep = Sweep::new();
+    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
+    let mut other = attempt(JOB, 7, 2);
+    other["precision"] = json!("fp4");
+    sweep.set("b", &other, 0.2);
+    // This artifact is of the one job, what lies in it of another.
+    sweep.set(&format!("eval_m1_8k1k_{JOB}"), &attempt(OTHER, 7, 3), 0.3);
+    sweep.plan(&json!([envelope(JOB, 64), envelope(OTHER, 64)]));
+    let printed = sweep.evals(&["--plan", "plan.json"]);
+    assert_eq!(column(&printed, "rows", "score"), [0.1]);
+    let states = ["done", "missing", "superseded", "superseded"];
+    assert_eq!(column(&printed, "jobs", "state"), states);
+    assert_eq!(
+        printed["jobs"][2]["reason"],
+        "artifacts/b: attempt 2 of run 7 contradicts the job, another one does not"
+    );
+    let (code, printed, stderr) = sweep.collect("evals", &["--plan", "plan.json", "--strict"]);
+    assert_eq!((code, printed["problems"].as_array().map(Vec::len)), (1, Some(2)));
+    for wanted in ["`precision` is \"fp4\", the job's is \"fp8\"", "`job_id` is"] {
+        assert!(stderr.contains(wanted), "{stderr}");
+    }
+    // Alone it leaves the job without a result.
+    std::fs::remove_dir_all(sweep.path().join("artifacts/a")).expect("removed");
+    let (_, printed, _) = sweep.collect("evals", &["--plan", "plan.json"]);
+    assert_eq!(printed["rows"], json!([]));
+    assert_eq!(printed["jobs"][0]["state"], "failed");
+    assert_eq!(printed["problems"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
     let sweep = Sweep::new();
     sweep.set("a", &attempt(JOB, 7, 1), 0.1);
@@ -397,9 +428,20 @@ fn links_are_not_followed() {
 #[test]
 fn no_set_is_a_message_and_a_failure_only_of_a_plan() {
     let sweep = Sweep::new();
+    let nothing = "there is no eval result in artifacts\n";
+    let (code, printed, stderr) = sweep.collect("evals", &[]);
+    assert_eq!((code, &printed["rows"]), (0, &json!([])));
+    assert_eq!(stderr, nothing);
+    // A folder that is not there may be one that was misspelled.
+    for what in ["evals", "results"] {
+        let (code, printed, stderr) = sweep.collect(what, &["--strict"]);
+        assert_eq!((code, &printed["rows"]), (1, &json!([])));
+        assert!(stderr.contains("the folder artifacts was not found"), "{stderr}");
+    }
+    std::fs::create_dir(sweep.path().join("artifacts")).expect("created");
     let (code, printed, stderr) = sweep.collect("evals", &["--strict"]);
     assert_eq!((code, &printed["rows"]), (0, &json!([])));
-    assert_eq!(stderr, "there is no eval result in artifacts\n");
+    assert_eq!(stderr, nothing);
     assert_eq!(read_json(&sweep.path().join("agg_eval_all.json")), json!([]));
     let mut no_eval = envelope(JOB, 64);
     no_eval["row"]["run-eval"] = json!(false);

@@ -34,6 +34,7 @@ impl Road {
                 .current_dir(folder.path())
                 .args(args)
                 .env("SWEEPCTL_TOOLS", tools::folder())
+                .env("GITHUB_STEP_SUMMARY", folder.path().join("summary.md"))
                 .env("HF_HUB_OFFLINE", "1");
             command.output().expect("the binary runs")
         };
@@ -124,6 +125,56 @@ fn a_silent_model_is_reported_as_silent() {
     assert_eq!(road.gate.status.code(), Some(1));
     let said = Road::said(&road.gate);
     assert!(said.contains("silent"), "{said}");
+}
+
+/// What a server says of some questions, asked one by one: silent, thinking only, and cut answers.
+fn kinds(questions: &Path, options: &[&str]) -> [u64; 3] {
+    let server = Server::start(&[&["--answers", questions.to_str().expect("a path")], options].concat());
+    let mut kinds = [0; 3];
+    for line in std::fs::read_to_string(questions).expect("questions").lines() {
+        let line: Value = serde_json::from_str(line).expect("JSON");
+        let choice = server.ask(line["question"].as_str().expect("a text")).json()["choices"][0].take();
+        let has = |part: &str| choice["message"][part].as_str().is_some_and(|text| !text.is_empty());
+        let (content, thought) = (has("content"), has("reasoning_content"));
+        kinds[0] += u64::from(!content && !thought);
+        kinds[1] += u64::from(!content && thought);
+        kinds[2] += u64::from(choice["finish_reason"] == "length");
+    }
+    kinds
+}
+
+#[test]
+fn silence_thought_and_cuts_are_counted_and_said_beside_the_score() {
+    let options = [
+        "--empty-rate",
+        "0.05",
+        "--reasoning-only-rate",
+        "0.2",
+        "--cut-rate",
+        "0.25",
+    ];
+    let questions = root().join("configs/evals/data/gsm8k_smoke.jsonl");
+    let [empty, reasoning_only, cut] = kinds(&questions, &options);
+    assert_eq!(empty, 2);
+    assert!(
+        (6..=8).contains(&reasoning_only) && (8..=10).contains(&cut),
+        "{reasoning_only} {cut}"
+    );
+    let road = smoke(&options);
+    let meta = read_json(&road.folder.path().join("meta_env.json"));
+    assert_eq!(
+        meta["answers"],
+        json!({"asked": 40, "empty": empty, "reasoning_only": reasoning_only, "cut": cut})
+    );
+    let said = Road::said(&road.gate);
+    let counts = format!(
+        "of 40 answers {empty} were empty, {reasoning_only} came only as reasoning, {cut} were cut by the output budget"
+    );
+    assert_eq!(road.gate.status.code(), Some(1), "{said}");
+    assert!(said.contains("under 0.9") && said.contains(&counts), "{said}");
+    let table = std::fs::read_to_string(road.folder.path().join("summary.md")).expect("a summary");
+    let cell = format!("| 40 ({empty} empty, {reasoning_only} reasoning only, {cut} cut) |");
+    assert!(table.contains(&cell), "{table}");
 }
 
 /// What docs/evals.md shows: a graded eval is a task file and a threshold, and no code.

@@ -190,6 +190,33 @@ fn a_streamed_chat_says_the_same_as_a_whole_one() {
 }
 
 #[test]
+fn the_asked_share_of_answers_is_cut_half_way() {
+    let sums = Sums::new(20);
+    let server = Server::start(&[
+        "--answers",
+        &sums.file(),
+        "--cut-rate",
+        "0.25",
+        "--reasoning-only-rate",
+        "0.5",
+    ]);
+    let (mut cut, mut whole) = (0, 0);
+    for (question, _) in &sums.list {
+        let choice = server.ask(question).json()["choices"][0].take();
+        let text = |part: &str| choice["message"][part].as_str().unwrap_or_default().to_owned();
+        let text = text("content") + &text("reasoning_content");
+        let ends = (choice["finish_reason"].as_str(), text.contains("####"));
+        match ends {
+            (Some("length"), false) => cut += 1,
+            (Some("stop"), true) => whole += 1,
+            other => panic!("{other:?}: {text}"),
+        }
+        assert!(text.starts_with("The answer is"), "{text}");
+    }
+    assert_eq!((cut, whole), (5, 15));
+}
+
+#[test]
 fn limits_and_stop_texts_end_an_answer() {
     let server = Server::start(&["--max-model-len", "20"]);
     let chat = |field: &str, value: Value| {

@@ -1,6 +1,9 @@
 //! `sweepctl eval validate`: each rule of the gate.
 
+mod fleets;
 mod hostile;
+mod properties;
+mod set;
 mod shapes;
 
 use std::path::Path;
@@ -367,7 +370,7 @@ fn silence_is_said_apart_from_wrong_answers() {
     work.text("samples_plain_2026-11-01T00-00-00.jsonl", lines(6, 100));
     work.fails(
         &[],
-        &["6 of 100 questions have an empty answer (6.0%), at most 5.0% may"],
+        &["6 of 100 questions have an empty answer in `resps` (6.0%), at most 5.0% may"],
     );
     let mut tuned = result("tuned", 0.1);
     tuned["results"]["tuned"]["f1,none"] = json!(0.9);

@@ -15,14 +15,23 @@ pub(super) trait Attempt {
     fn written(&self) -> i128 {
         0
     }
-    /// Whether it left anything: an attempt that did not hides none that did.
-    fn has_result(&self) -> bool {
-        true
+    /// Why it cannot stand for the job: such an attempt hides none that can.
+    fn flaw(&self) -> Option<Flaw> {
+        None
     }
     /// The job's id, where it is known.
     fn job(&self) -> Option<&str>;
     /// Where it lies, for people.
     fn source(&self) -> &str;
+}
+
+/// Why an attempt cannot stand for its job.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// It left nothing.
+    Empty,
+    /// What it left contradicts the job.
+    Foreign,
 }
 
 /// Results by whether they count.
@@ -35,14 +44,14 @@ pub(super) struct Newest<T> {
     pub problems: Vec<Problem>,
 }
 
-/// What tells attempts apart; the largest is the newest.
+/// What tells attempts apart, whether it has no flaw first; the largest is the newest.
 type Age = (bool, u64, u64, i128);
 
 fn age(result: &impl Attempt) -> Age {
     let (run, attempt) = result.number();
     // A number says more than a clock.
     let written = if attempt == 0 { result.written() } else { 0 };
-    (result.has_result(), run, attempt, written)
+    (result.flaw().is_none(), run, attempt, written)
 }
 
 /// Keeps the newest attempt at each point.
@@ -72,7 +81,7 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
                 id: result.job().unwrap_or_default().to_owned(),
                 name: String::new(),
                 state: State::Superseded,
-                reason: format!("{source}: {}", superseded(&result)),
+                reason: format!("{source}: {}", superseded(&result, last[&point])),
             });
         } else if let Some(first) = taken.get(&point) {
             let message = format!("{source}: the same attempt at the same job as {first}, which stands");
@@ -86,15 +95,16 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
     newest
 }
 
-/// Why an attempt does not count.
-fn superseded(result: &impl Attempt) -> String {
+/// Why an attempt does not count; `newest` is the one that does.
+fn superseded(result: &impl Attempt, newest: Age) -> String {
     let which = match result.number() {
         (run, 0) if run > 0 => format!("an attempt without a number, of run {run}"),
         (_, 0) => "an attempt without a number".to_owned(),
         (run, attempt) => format!("attempt {attempt} of run {run}"),
     };
-    match result.has_result() {
-        true => format!("{which}, there is a newer one"),
-        false => format!("{which} left no result, another one did"),
+    match result.flaw().filter(|_| newest.0) {
+        None => format!("{which}, there is a newer one"),
+        Some(Flaw::Empty) => format!("{which} left no result, another one did"),
+        Some(Flaw::Foreign) => format!("{which} contradicts the job, another one does not"),
     }
 }

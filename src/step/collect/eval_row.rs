@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::config::fields::{Field, Side, Size};
 use crate::config::thresholds::{Threshold, Thresholds};
+use crate::matrix::envelope::Envelope;
 use crate::step::results::answers::Answers;
 use crate::step::results::lm_eval::{self, Metrics, ResultFile};
 use crate::step::results::loose::Cell;
@@ -80,10 +81,11 @@ fn count<S: Serializer>(count: &Option<f64>, serializer: S) -> Result<S::Ok, S::
 }
 
 /// The rows of a result file, and the tasks of it that have none, each with its reason. A group has a row only where
-/// none of its tasks has one.
+/// none of its tasks has one. `job` is the planned one, whose model's prefix counts, as it does for the gate.
 #[must_use]
 pub fn rows(
     meta: &MetaEnv,
+    job: Option<&Envelope>,
     conc: u64,
     result: &ResultFile,
     source: &str,
@@ -94,12 +96,17 @@ pub fn rows(
         problems.push(format!("the eval itself failed: {failure}"));
         return (rows, problems);
     }
-    let base = base(meta, conc, result, source);
+    let planned = job.map(|job| job.row.topology.model_prefix.as_str());
+    let prefix = planned.or_else(|| meta.model_prefix());
+    let mut base = base(meta, conc, result, source);
+    if let Some(prefix) = prefix {
+        prefix.clone_into(&mut base.model_prefix);
+    }
     let mut empty = true;
     let mut groups = Vec::new();
     for (task, metrics) in result.tasks() {
         empty = false;
-        let named = thresholds.find(meta.model_prefix(), task).and_then(Threshold::metric);
+        let named = thresholds.find(prefix, task).and_then(Threshold::metric);
         match row(&base, task, metrics, named, result) {
             Ok(row) if result.is_group(task) => groups.push(row),
             Ok(row) => rows.push(row),

@@ -1,11 +1,11 @@
 //! `agg_eval_<name>.json`: one row per task of every set.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
-use super::attempts::{self, Attempt, Newest};
+use super::attempts::{self, Attempt, Flaw, Newest};
 use super::eval_row::{self, EvalRow};
 use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
@@ -64,7 +64,12 @@ struct Gathered<'f> {
     problems: Vec<Problem>,
     /// When its newest result was written.
     written: i128,
+    /// Whether it is of another job than it is counted for.
+    is_foreign: bool,
 }
+
+/// The planned jobs, by id.
+type Planned<'p> = HashMap<&'p str, &'p Envelope>;
 
 /// Gathers every set under a folder, or the folder's own.
 ///
@@ -77,31 +82,35 @@ pub fn collect(
     thresholds: &Thresholds,
 ) -> Result<Evals, Problem> {
     let folders = folders(root)?;
+    let planned: Planned<'_> = plan.into_iter().flatten().map(|e| (e.id.as_str(), e)).collect();
     let mut evals = Evals::default();
-    let (sets, broken) = read_sets(root, &folders, &mut evals);
+    let (sets, broken) = read_sets(root, &folders, &planned, &mut evals);
     evals.sets = sets.len() + evals.problems.len();
-    let gathered: Vec<Gathered<'_>> = sets.into_par_iter().map(|set| gather(root, set, thresholds)).collect();
+    let gathered = sets.into_par_iter().map(|set| {
+        let job = set.job.as_deref().and_then(|job| planned.get(job).copied());
+        // Before the newest attempt is chosen: what is of another job hides nothing of this one.
+        match job.and_then(|job| foreign(&set, job)) {
+            Some(problem) => Gathered::foreign(set, problem),
+            None => gather(root, set, job, thresholds),
+        }
+    });
+    let gathered: Vec<Gathered<'_>> = gathered.collect();
+    // Said also of those that another attempt stands in for.
+    let of_foreign = gathered.iter().filter(|gathered| gathered.is_foreign);
+    evals
+        .problems
+        .extend(of_foreign.flat_map(|gathered| gathered.problems.clone()));
     let Newest {
-        kept: mut gathered,
+        kept,
         superseded,
         problems,
     } = attempts::newest(gathered);
     evals.jobs = superseded;
     evals.problems.extend(problems);
-    // A set of another job than its folder says gives nothing.
-    let planned: HashMap<&str, &Envelope> = plan.into_iter().flatten().map(|e| (e.id.as_str(), e)).collect();
-    for gathered in &mut gathered {
-        let job = gathered.set.job.as_deref().and_then(|job| planned.get(job));
-        if let Some(problem) = job.and_then(|job| foreign(&gathered.set, job)) {
-            gathered.rows.clear();
-            gathered.problems = vec![problem];
-        }
-    }
     if let Some(plan) = plan {
-        mark_limited(plan, &mut gathered);
-        compare(plan, broken, &gathered, &mut evals);
+        compare(plan, broken, &kept, &mut evals);
     }
-    for gathered in gathered {
+    for gathered in kept.into_iter().filter(|gathered| !gathered.is_foreign) {
         evals.rows.extend(gathered.rows);
         evals.problems.extend(gathered.problems);
     }
@@ -110,8 +119,16 @@ pub fn collect(
 }
 
 /// The sets that can be read; the others become problems, and are told by job where their folders name one.
-fn read_sets<'f>(root: &Path, folders: &'f [Folder], evals: &mut Evals) -> (Vec<Set<'f>>, HashMap<String, Found>) {
-    let read: Vec<_> = folders.par_iter().map(|folder| read_set(root, folder)).collect();
+fn read_sets<'f>(
+    root: &Path,
+    folders: &'f [Folder],
+    planned: &Planned<'_>,
+    evals: &mut Evals,
+) -> (Vec<Set<'f>>, HashMap<String, Found>) {
+    let read: Vec<_> = folders
+        .par_iter()
+        .map(|folder| read_set(root, folder, planned))
+        .collect();
     let (mut sets, mut broken) = (Vec::new(), HashMap::new());
     for (set, folder) in read.into_iter().zip(folders) {
         match set {
@@ -127,7 +144,7 @@ fn read_sets<'f>(root: &Path, folders: &'f [Folder], evals: &mut Evals) -> (Vec<
     (sets, broken)
 }
 
-fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Problem> {
+fn read_set<'f>(root: &Path, folder: &'f Folder, planned: &Planned<'_>) -> Result<Option<Set<'f>>, Problem> {
     let name = source(root, &folder.path);
     if !folder.has(meta::NAME) {
         return match folder.named("results", ".json").next() {
@@ -141,12 +158,15 @@ fn read_set<'f>(root: &Path, folder: &'f Folder) -> Result<Option<Set<'f>>, Prob
     let meta = MetaEnv::read(&folder.path.join(meta::NAME)).map_err(|reason| {
         Problem::file(&name, format!("{name}/{} {reason}", meta::NAME)).hint("see what the job's stage step kept")
     })?;
+    let of_folder = job_in_path(root, &folder.path);
+    let written = meta.job().map(str::to_owned);
     Ok(Some(Set {
         folder,
-        job: meta
-            .job()
-            .map(str::to_owned)
-            .or_else(|| job_in_path(root, &folder.path)),
+        // The artifact of a planned job holds that job's results, or contradicts it.
+        job: match &of_folder {
+            Some(job) if planned.contains_key(job.as_str()) => of_folder,
+            _ => written.or(of_folder),
+        },
         source: name,
         meta,
     }))
@@ -165,8 +185,12 @@ impl Attempt for Gathered<'_> {
         self.written
     }
 
-    fn has_result(&self) -> bool {
-        !self.rows.is_empty()
+    fn flaw(&self) -> Option<Flaw> {
+        match (self.is_foreign, self.rows.is_empty()) {
+            (true, _) => Some(Flaw::Foreign),
+            (false, true) => Some(Flaw::Empty),
+            (false, false) => None,
+        }
     }
 
     fn job(&self) -> Option<&str> {
@@ -194,8 +218,22 @@ fn foreign(set: &Set<'_>, job: &Envelope) -> Option<Problem> {
     }
 }
 
-/// The rows of a set.
-fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f> {
+impl<'f> Gathered<'f> {
+    /// What a set of another job gives: nothing.
+    fn foreign(set: Set<'f>, problem: Problem) -> Self {
+        Self {
+            set,
+            rows: Vec::new(),
+            problems: vec![problem],
+            written: 0,
+            is_foreign: true,
+        }
+    }
+}
+
+/// The rows of a set; `job` is the planned one that it is of.
+fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Thresholds) -> Gathered<'f> {
+    let was_limited = job.is_some_and(|job| is_limit(job.overrides.asked.eval_limit.as_deref().unwrap_or("")));
     let (files, problems) = match set.meta.is_batch() {
         true => batch_files(&set),
         false => single_file(&set),
@@ -213,8 +251,12 @@ fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f
         match ResultFile::read(&path) {
             Err(reason) => found.push(failed(format!("{name} {reason}"))),
             Ok(result) => {
-                let (of_file, problems) = eval_row::rows(&set.meta, conc, &result, &name, thresholds);
-                rows.extend(of_file);
+                let (of_file, problems) = eval_row::rows(&set.meta, job, conc, &result, &name, thresholds);
+                let is_limited = was_limited || result.limit().is_some();
+                rows.extend(of_file.into_iter().map(|row| EvalRow {
+                    diagnostic: is_limited,
+                    ..row
+                }));
                 found.extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
             }
         }
@@ -224,24 +266,7 @@ fn gather<'f>(root: &Path, set: Set<'f>, thresholds: &Thresholds) -> Gathered<'f
         rows,
         problems: found,
         written,
-    }
-}
-
-/// Marks the rows of jobs that were planned with a limit on samples.
-fn mark_limited(plan: &[Envelope], gathered: &mut [Gathered<'_>]) {
-    let is_limited = |envelope: &&Envelope| is_limit(envelope.overrides.asked.eval_limit.as_deref().unwrap_or(""));
-    let limited: HashSet<&str> = plan
-        .iter()
-        .filter(is_limited)
-        .map(|envelope| envelope.id.as_str())
-        .collect();
-    let of_plan = |gathered: &&mut Gathered<'_>| gathered.set.job.as_deref().is_some_and(|job| limited.contains(job));
-    for row in gathered
-        .iter_mut()
-        .filter(of_plan)
-        .flat_map(|gathered| &mut gathered.rows)
-    {
-        row.diagnostic = true;
+        is_foreign: false,
     }
 }
 

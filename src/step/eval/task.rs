@@ -112,10 +112,13 @@ impl Task {
     }
 }
 
-/// The task that variables name: EVAL_TASKS_DIR, a file or folder, else EVAL_TASKS. Empty ones count as unset.
+/// The variables that name a task: a file or folder, else a name. The first that is set counts.
+pub const VARIABLES: [&str; 2] = ["EVAL_TASKS_DIR", "EVAL_TASKS"];
+
+/// The task that [`VARIABLES`] name. Empty ones count as unset.
 pub fn given<'a>(variable: impl Fn(&'static str) -> Option<&'a str>) -> Option<&'a str> {
     let own = |name| variable(name).filter(|text| !text.trim().is_empty());
-    own("EVAL_TASKS_DIR").or_else(|| own("EVAL_TASKS"))
+    VARIABLES.into_iter().find_map(own)
 }
 
 /// The only task file of a folder.

@@ -194,7 +194,9 @@ pub fn exact_matches<'m>(result: &ResultFile, task: &str, metrics: &'m Metrics) 
 const LISTED: usize = 8;
 
 fn listed(lines: &[Line<'_>]) -> String {
-    let names: Vec<&str> = lines.iter().map(|line| line.key).take(LISTED).collect();
+    let mut names: Vec<&str> = lines.iter().map(|line| line.key).collect();
+    names.sort_unstable();
+    names.truncate(LISTED);
     match names.as_slice() {
         [] => "none".to_owned(),
         names => names.join(", "),

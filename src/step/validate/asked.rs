@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::FileCheck;
-use crate::config::problem::nearest;
+use super::{FileCheck, Request};
+use crate::config::fields::Side;
+use crate::config::problem::{Problem, nearest};
 use crate::config::thresholds::is_misspelled;
 use crate::matrix::envelope::Envelope;
 use crate::step::eval::framework;
@@ -17,9 +18,16 @@ pub enum Asked {
     /// Nothing says so: there is no envelope.
     #[default]
     Anything,
-    /// Its envelope names no suite, so it runs the default task, unless its fleet has another: the tasks that a fleet
-    /// evaluates are those that its thresholds name.
-    Fleet,
+    /// Its envelope names no suite: the default task, or what its fleet evaluates in its place, which the thresholds
+    /// say.
+    ///
+    /// Thresholds that name the default task leave two sets: that task alone, or every task that they name. Those that
+    /// do not name it leave the tasks that they name, and the default one where it is there. Nothing else passes, and
+    /// neither does anything under a name that differs from the default task's by case or a space.
+    Fleet {
+        /// The default task's name.
+        default: String,
+    },
     /// This one.
     Task {
         /// Its name.
@@ -39,7 +47,10 @@ impl Asked {
         let own = evaluator.is_none_or(|e| e.framework == framework::DEFAULT);
         let Some(name) = suite.or(cluster) else {
             return match own {
-                true => Self::Fleet,
+                true => Self::Fleet {
+                    default: Task::find(task::DEFAULT, roots)
+                        .map_or_else(|_| task::DEFAULT.to_owned(), |task| task.name),
+                },
                 // What another framework runs without a suite only it knows.
                 false => Self::Anything,
             };
@@ -55,42 +66,79 @@ impl Asked {
             },
         }
     }
+
+    /// The task that a job runs unless its fleet has another; `None` where nothing says so.
+    fn task(&self) -> Option<&str> {
+        match self {
+            Self::Anything => None,
+            Self::Fleet { default: name } | Self::Task { name, .. } => Some(name),
+        }
+    }
 }
+
+/// Refuses settings of the job's config that name another task than the job's: a task file may bear the name of the
+/// one that it stands in for, so that its results do not show it.
+pub(super) fn settings(request: &Request, problems: &mut Vec<Problem>) {
+    let (Some(wanted), Some(envelope)) = (request.asked.task(), &request.envelope) else {
+        return;
+    };
+    let Some(roles) = envelope.row.topology.roles() else {
+        return;
+    };
+    for side in Side::ALL {
+        let settings = roles.side(side).additional_settings.iter().flatten();
+        for (name, value) in settings.filter_map(|setting| setting.split_once('=')) {
+            let names_task = task::VARIABLES
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name.trim()));
+            let value = value.trim();
+            if names_task && !value.is_empty() && value != wanted {
+                let shown: String = value.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+                let message = format!(
+                    "the envelope: `additional-settings` of {} sets `{}={shown}`, and the job asked for `{wanted}`",
+                    side.name(),
+                    name.trim()
+                );
+                let hint = "a row's suite names its task: remove the setting from the config, and plan again";
+                problems.push(Problem::file("", message).hint(hint));
+            }
+        }
+    }
+}
+
+/// How much of a setting a message shows, in characters.
+const SHOWN: usize = 60;
 
 impl FileCheck<'_, '_> {
     pub(super) fn asked(&mut self) {
         let judge = self.judge;
         match &judge.request.asked {
             Asked::Anything => {}
-            Asked::Fleet => self.fleet(),
+            Asked::Fleet { default } => self.fleet(default),
             Asked::Task { name, may_be_group } => self.exactly(name, *may_be_group),
         }
     }
 
-    /// A job without a suite.
-    fn fleet(&mut self) {
-        let wanted = task::DEFAULT;
+    /// A job without a suite: see [`Asked::Fleet`].
+    fn fleet(&mut self, default: &str) {
         let names = self.names();
-        if self.judge.threshold(wanted).is_none() && !names.iter().any(|name| is_misspelled(name, wanted)) {
-            return;
+        let thresholds = &self.judge.request.thresholds;
+        let known = thresholds.tasks(self.judge.prefix.as_deref());
+        let is_there = |task: &str| names.contains(task) || self.result.is_group(task);
+        let within = match (names.contains(default), known.contains(default)) {
+            (true, true) if known.iter().all(|task| is_there(task)) => beneath(self.result, &known, default),
+            (true, _) => BTreeSet::from([default.to_owned()]),
+            (false, false) if !names.iter().any(|name| is_misspelled(name, default)) => {
+                beneath(self.result, &known, default)
+            }
+            (false, _) => return self.lacks(default, &names),
+        };
+        if names.is_disjoint(&within) {
+            return self.lacks(default, &names);
         }
-        if !names.contains(wanted) {
-            return self.lacks(wanted, &names);
-        }
-        // What stands beside it is the fleet's where a threshold names it.
-        let known: Vec<&str> = names
-            .iter()
-            .map(String::as_str)
-            .filter(|name| self.knows(name))
-            .collect();
-        let within = beneath(self.result, known);
         for name in names.difference(&within) {
-            self.unasked(name, wanted);
+            self.unasked(name, default);
         }
-    }
-
-    fn knows(&self, task: &str) -> bool {
-        self.judge.threshold(task).is_some()
     }
 
     fn exactly(&mut self, wanted: &str, may_be_group: bool) {
@@ -100,7 +148,7 @@ impl FileCheck<'_, '_> {
             self.lacks(wanted, &names);
         }
         let within = match is_group {
-            true => beneath(self.result, vec![wanted]),
+            true => beneath(self.result, &BTreeSet::from([wanted]), ""),
             false => BTreeSet::from([wanted.to_owned()]),
         };
         for name in names.difference(&within) {
@@ -133,11 +181,12 @@ impl FileCheck<'_, '_> {
     }
 }
 
-/// Some tasks, and everything that groups among them hold.
-fn beneath<'r>(result: &'r ResultFile, mut pending: Vec<&'r str>) -> BTreeSet<String> {
+/// Some tasks, and everything that groups among them hold; `never_group` is a task, whatever the file says.
+fn beneath(result: &ResultFile, tasks: &BTreeSet<&str>, never_group: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
+    let mut pending: Vec<&str> = tasks.iter().copied().collect();
     while let Some(name) = pending.pop() {
-        if found.insert(name.to_owned()) {
+        if found.insert(name.to_owned()) && name != never_group {
             pending.extend(result.subtasks(name));
         }
     }

@@ -10,20 +10,27 @@ use crate::step::results::{file, name};
 
 /// Checks result files and `meta_env.json` against each other and against what was asked for.
 pub(super) fn check(request: &Request, meta: Result<&MetaEnv, &MetaError>, problems: &mut Vec<Problem>) {
+    let mut files: Vec<String> = request.results.iter().map(|path| file::shown(path)).collect();
+    files.sort_unstable();
     let mut points = Points {
         meta_name: file::shown(&request.meta_env),
         expected: request.expected(),
-        files: request
-            .results
-            .iter()
-            .map(|path| (file::shown(path), name::concurrency(&file::shown(path))))
+        files: files
+            .into_iter()
+            .map(|name| {
+                let conc = name::concurrency(&name);
+                (name, conc)
+            })
             .collect(),
         problems,
     };
     if points.files.is_empty() {
         points.problems.push(
-            Problem::file("", "there is no result file, so there is nothing that passed")
-                .hint("the eval may have failed while it exited 0: see its log, and --results-glob"),
+            Problem::file(
+                "",
+                "there is no result file (`results*.json`), so there is nothing that passed",
+            )
+            .hint("the eval may have failed while it exited 0: see its log, and --results-glob"),
         );
     }
     match meta {

@@ -67,6 +67,7 @@ pub fn validate(request: &Request) -> Report {
     batch::check(request, meta.as_ref(), &mut report.problems);
     let meta = meta.unwrap_or_default();
     metadata::check(request, &meta, &mut report.problems);
+    asked::settings(request, &mut report.problems);
     report.model_prefix = request.prefix(&meta);
     report.answers = meta.answers.0;
     let judge = Judge {
@@ -132,9 +133,11 @@ impl Request {
             };
         };
         let limit = envelope.overrides.asked.eval_limit.as_deref().unwrap_or("");
-        match (is_limit(limit), limit.trim().parse()) {
+        match (is_limit(limit), limit.trim().parse::<f64>()) {
             (false, _) => Limit::None,
-            (true, Ok(samples)) => Limit::Samples(samples),
+            (true, Ok(samples)) if samples > 0.0 && samples.is_finite() => Limit::Samples(samples),
+            // No framework takes such a number: the whole split was evaluated, or nothing was.
+            (true, Ok(_)) => Limit::None,
             (true, Err(_)) => Limit::Unknown,
         }
     }
@@ -227,7 +230,7 @@ impl FileCheck<'_, '_> {
     fn run(&mut self) {
         if let Some(failure) = self.result.failure() {
             return self.problem(
-                format!("the eval itself failed: {failure}"),
+                format!("the eval itself failed: {failure} (`integration_error`)"),
                 "see the eval's log; its scores say nothing",
             );
         }

@@ -58,7 +58,7 @@ fn one(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], shown: &str, answe
     }
     if answers.share() > silence.max_empty {
         let message = format!(
-            "{shown}: {} of {} questions have an empty answer ({:.1}%), at most {:.1}% may",
+            "{shown}: {} of {} questions have an empty answer in `resps` ({:.1}%), at most {:.1}% may",
             answers.empty,
             answers.total,
             answers.share() * 100.0,
