@@ -22,6 +22,7 @@ use super::decode::{Decoder, Fields};
 use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
+use super::types::NodeKind;
 pub use command::{Command, Template};
 pub use container::{Container, Gpus, Mount, Runtime};
 pub use local::{Local, ready_timeout};
@@ -155,10 +156,34 @@ pub struct Cluster {
 }
 
 impl Backend {
-    /// Whether its jobs run on the very host that starts them, without anything that a person's machine lacks.
+    /// Whether jobs on so many nodes can be run to their end from here, without a workflow: their servers are this host's
+    /// own, or a scheduler's. Launch scripts and srt-slurm expect a runner's checkout and its clean-up steps.
     #[must_use]
-    pub fn runs_anywhere(&self) -> bool {
-        matches!(self, Self::Local(_))
+    pub fn runs_locally(&self, nodes: NodeKind) -> bool {
+        match self {
+            Self::Local(_) | Self::Container(_) => true,
+            Self::Slurm(_) => nodes == NodeKind::Single,
+            Self::Script(_) | Self::Srt(_) => false,
+        }
+    }
+
+    /// Whether a job has its runner's node to itself, GPUs and names of containers and Slurm jobs included.
+    #[must_use]
+    pub fn takes_a_node(&self) -> bool {
+        !matches!(self, Self::Local(_))
+    }
+
+    /// The launch script that wins over the row's engine on a runner, from the checkout's root, where the backend looks
+    /// for one.
+    #[must_use]
+    pub fn script_of(&self, runner: &str) -> Option<String> {
+        let named = match self {
+            Self::Script(settings) => settings.path.clone(),
+            Self::Container(settings) => settings.path.clone(),
+            Self::Slurm(settings) => settings.path.clone(),
+            Self::Local(_) | Self::Srt(_) => return None,
+        };
+        named.or_else(|| fleet_script(runner))
     }
 
     /// The eval task of rows that name no suite, where the cluster has one of its own.

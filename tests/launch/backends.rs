@@ -43,7 +43,7 @@ for name in "$RESULT_FILENAME" "${RESULT_FILENAME}_conc16" "${RESULT_FILENAME}_a
 done
 "#;
 
-fn agentic(many: bool) -> Value {
+pub fn agentic(many: bool) -> Value {
     let mut envelope = if many {
         multi_node("0123456789ab", &[16])
     } else {

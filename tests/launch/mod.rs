@@ -7,6 +7,7 @@ mod hub;
 mod local;
 mod outputs;
 mod preflight;
+mod replays;
 mod secrets;
 mod signals;
 pub mod support;

@@ -5,6 +5,7 @@ mod cluster;
 mod command;
 mod launcher;
 mod recipes;
+mod run;
 mod srt;
 
 use std::collections::BTreeMap;
