@@ -1,6 +1,7 @@
 //! The steps of an eval, with the real lm-eval.
 
 mod context;
+mod python;
 mod road;
 mod run;
 pub mod server;

@@ -94,7 +94,12 @@ fn one_box_with_docker_runs_its_first_sweep_without_an_edit() {
     let done: Done = run(command.env("EVAL_TASKS", "gsm8k_smoke"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let said: Value = serde_json::from_str(&done.stdout).expect("JSON");
-    let verdicts: Vec<&Value> = said["jobs"].as_array().expect("jobs").iter().map(|job| &job["verdict"]).collect();
+    let verdicts: Vec<&Value> = said["jobs"]
+        .as_array()
+        .expect("jobs")
+        .iter()
+        .map(|job| &job["verdict"])
+        .collect();
     assert_eq!(verdicts, ["done", "done", "done"], "{said}");
     let results = read_json(&repository.join("out/agg_bmk.json"));
     let points: Vec<_> = results
@@ -152,7 +157,7 @@ fn a_launch_script_of_the_repository_wins_and_has_the_node_to_itself() {
     git(host.at(), &["init", "-q"]);
     git(host.at(), &["add", "runners", "benchmarks"]);
     let plan = [throughput("0000000000a1", 2), throughput("0000000000a2", 4)];
-    let done = run(&mut super::command(&host, &plan, &["--jobs", "2"]));
+    let done = run(super::command(&host, &plan, &["--jobs", "2"]).env("HF_HUB_OFFLINE", "0"));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(host.read("order"), "start\nend\nstart\nend\n");
     let calls = host.read("docker.calls");
@@ -170,13 +175,19 @@ fn a_launch_script_of_the_repository_wins_and_has_the_node_to_itself() {
 fn a_node_that_a_workflow_uses_is_left_alone() {
     let host = with_engine("{ backend: container, runtime: docker, network: host }");
     // The job of a workflow, which holds the node until it is told to end.
-    let text = host.read("bin/python3").replace("exec ", "until [ -e \"$HOST/go\" ]; do sleep 0.05; done; exec ");
+    let text = host
+        .read("bin/python3")
+        .replace("exec ", "until [ -e \"$HOST/go\" ]; do sleep 0.05; done; exec ");
     host.tool("python3", text.trim_start_matches("#!/usr/bin/env bash\n"));
     let mut job = crate::launch::support::Live::start(&mut host.launch(&short(), &[]));
     job.wait_for("starting the server");
     let done = run(&mut super::command(&host, &[throughput("0000000000b1", 2)], &[]));
     assert_eq!(done.code, Some(1), "{}", done.stderr);
-    assert!(done.stderr.contains("another launch of this runner still runs"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("another launch of this runner still runs"),
+        "{}",
+        done.stderr
+    );
     std::fs::write(host.file("go"), "").expect("a file");
     let done = job.finish();
     assert_eq!(done.code, Some(0), "{}", done.stderr);

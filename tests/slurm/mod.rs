@@ -1,7 +1,7 @@
 //! Launches through a real Slurm.
 
 mod carried;
-mod cluster;
+pub mod cluster;
 mod command;
 mod launcher;
 mod recipes;

@@ -189,7 +189,7 @@ impl Image {
         let is_id = |id: &&String| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
         let ids: Vec<&str> = ids.iter().filter(is_id).map(String::as_str).collect();
         if !ids.is_empty() {
-            self.ask(&[&["rm", "--force"], &ids[..]].concat())?;
+            remove(self.runtime(), &ids)?;
         }
         Ok(ids.iter().map(|id| format!("container {id}")).collect())
     }
@@ -244,6 +244,16 @@ impl Around for Image {
         let published = (!shared).then(|| format!("--publish=127.0.0.1:{port}:{port}"));
         self.arguments(job, files.into_iter().chain(published).collect(), &server)
     }
+}
+
+/// Removes containers, whatever still runs in them.
+///
+/// # Errors
+/// As [`ask`].
+pub(super) fn remove(runtime: &str, ids: &[&str]) -> Result<(), Problem> {
+    // podman gives what ignores SIGTERM ten seconds more, which a cancelled step does not have; docker gives none.
+    let at_once: &[&str] = if runtime == "podman" { &["--time=0"] } else { &[] };
+    ask(runtime, &[&["rm", "--force"], at_once, ids].concat()).map(drop)
 }
 
 /// Asks a container command something, within [`RELEASE_TIME`]; gives the lines of its answer.

@@ -58,7 +58,10 @@ mod tests {
 
     #[test]
     fn what_git_tracks_is_copied_as_it_stands() {
-        let (from, to) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+        let (from, to) = (
+            tempfile::tempdir().expect("a folder"),
+            tempfile::tempdir().expect("a folder"),
+        );
         let repository = Repository::init(from.path()).expect("a repository");
         std::fs::create_dir(from.path().join("a")).expect("a folder");
         for name in ["a/script.sh", "gone", "untracked"] {
@@ -73,8 +76,14 @@ mod tests {
         std::fs::write(from.path().join("a/script.sh"), "changed").expect("a file");
         std::fs::remove_file(from.path().join("gone")).expect("it goes");
         lay(&from.path().join("a"), to.path()).expect("a checkout");
-        assert_eq!(std::fs::read_to_string(to.path().join("a/script.sh")).expect("a file"), "changed");
-        assert_eq!(std::fs::read_link(to.path().join("link")).expect("a link"), Path::new("/nowhere"));
+        assert_eq!(
+            std::fs::read_to_string(to.path().join("a/script.sh")).expect("a file"),
+            "changed"
+        );
+        assert_eq!(
+            std::fs::read_link(to.path().join("link")).expect("a link"),
+            Path::new("/nowhere")
+        );
         assert!(!to.path().join("gone").exists() && !to.path().join("untracked").exists());
         let nowhere = tempfile::tempdir().expect("a folder");
         assert!(lay(nowhere.path(), to.path()).is_err());

@@ -127,8 +127,9 @@ fn on_a_runner(envelope: Envelope, fleet: &Fleet) -> Result<Chosen, Problem> {
         .unwrap_or(label);
     let refused = |why: String| {
         let message = format!("the job `{}` ({}) cannot run here: {why}", envelope.name, envelope.id);
-        Problem::file("", message)
-            .hint("leave it out with --only, or give its runner a cluster of `local`, `container` or, on one node, `slurm`")
+        Problem::file("", message).hint(
+            "leave it out with --only, or give its runner a cluster of `local`, `container` or, on one node, `slurm`",
+        )
     };
     let Some((name, cluster)) = fleet.clusters.of(runner) else {
         return Err(refused(format!("no cluster starts jobs on `{label}`")));

@@ -69,9 +69,8 @@ fn containers(runtime: &str, names: &[String], ids: &[String]) -> Result<Vec<Str
     if own.is_empty() {
         return Ok(Vec::new());
     }
-    let mut arguments = vec!["rm", "--force"];
-    arguments.extend(own.iter().map(|(id, _)| *id));
-    container::ask(runtime, &arguments)?;
+    let ids: Vec<&str> = own.iter().map(|(id, _)| *id).collect();
+    container::remove(runtime, &ids)?;
     Ok(own.iter().map(|(_, name)| format!("container {name}")).collect())
 }
 
