@@ -1,6 +1,7 @@
 //! Launching jobs with real processes, and stand-ins only for what this machine lacks: GPUs and containers.
 
 pub mod backends;
+mod dry_run;
 pub mod engines;
 mod faults;
 mod hub;

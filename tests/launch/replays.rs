@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 use super::backends::agentic;
 use super::engines::with_engine;
 use super::support::{Done, Host, run};
-use crate::eval::support::{names, read_json, write_json};
+use crate::eval::support::{names, read_json, root, write_json};
+use crate::eval::tools;
 
 /// A client called as the engine says: it takes what the real one takes, replays against the server, and leaves the files
 /// that the real one leaves. GOOD and BAD requests are profiled, after one of a warm-up.
@@ -152,6 +153,30 @@ fn a_replay_of_which_too_many_requests_failed_does_not_count() {
     // What there is of it is handed on all the same.
     let raw = host.file("out/artifacts/agentic_stub_agentic_0123456789ab/aiperf_artifacts");
     assert!(names(&raw).contains(&"profile_export.jsonl".to_owned()));
+}
+
+#[test]
+fn an_eval_of_a_replays_server_runs_at_the_servers_own_length() {
+    let host = host(20, 0);
+    tools::lm_eval();
+    let mut job = job();
+    for (name, value) in [
+        ("run-eval", json!(true)),
+        ("eval-only", json!(true)),
+        ("eval-framework", json!("lm-eval")),
+        ("eval-suite", json!("")),
+    ] {
+        job["row"][name] = value;
+    }
+    let task = root().join("configs/evals/gsm8k_smoke.yaml");
+    let mut command = host.launch(&job, &[]);
+    command
+        .env("SWEEPCTL_TOOLS", tools::folder())
+        .env("EVAL_TASKS_DIR", task);
+    let done = run(command.env("HF_HUB_OFFLINE", "0"));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(read_json(&host.file("meta_env.json"))["conc"], 4);
+    assert!(!host.file("client.arguments").exists(), "nothing is replayed");
 }
 
 #[test]

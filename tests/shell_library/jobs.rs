@@ -10,7 +10,7 @@ use crate::launch::support::{Done, Host, throughput};
 /// A launcher that passes few variables on, as those that start containers do, to a script of one node that serves by
 /// path and names the model anew.
 const LAUNCHER: &str = r#"
-exec env -i PATH="$PATH" HOME="$HOME" HF_HUB_OFFLINE=1 SWEEPCTL_TOOLS="$SWEEPCTL_TOOLS" TMPDIR="$HOST" \
+exec env -i PATH="$PATH" HOME="$HOME" HF_HUB_OFFLINE=1 SWEEPCTL_TOOLS="$SWEEPCTL_TOOLS" TMPDIR="$HOST" PYTHONPATH="$PYTHONPATH" \
     MODEL="$MODEL" TP="$TP" CONC="$CONC" ISL="$ISL" OSL="$OSL" RUN_EVAL="$RUN_EVAL" EVAL_ONLY="$EVAL_ONLY" \
     RESULT_FILENAME="$RESULT_FILENAME" RANDOM_RANGE_RATIO=0.8 EXTRA="$EXTRA" \
     bash benchmarks/single_node/fixed_seq_len/stub_fp8_h200.sh
@@ -61,6 +61,7 @@ fn launch(host: &Host, job: &serde_json::Value, extra: &str) -> Done {
     let mut command = host.launch(job, &[]);
     let task = crate::eval::support::root().join("configs/evals/gsm8k_smoke.yaml");
     command.env("EXTRA", extra).env("SWEEPCTL_TOOLS", tools::folder());
+    command.env("PYTHONPATH", tools::no_waits());
     crate::launch::support::run(command.env("EVAL_TASKS_DIR", task).env("EVAL_LIMIT", "4"))
 }
 

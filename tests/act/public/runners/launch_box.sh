@@ -13,6 +13,7 @@ else
     script=benchmarks/single_node/$SCENARIO_SUBDIR$suite.sh
 fi
 # The nodes have no containers: the checkout is where it is.
+[ "$IS_MULTINODE" = true ] || export RESULT_DIR="$GITHUB_WORKSPACE/results"
 srun --jobid="$allocation" --overlap --chdir="$GITHUB_WORKSPACE" \
     --export=ALL,PORT=8888,INFMAX_CONTAINER_WORKSPACE="$GITHUB_WORKSPACE" bash "$script"
 echo 'tidying up'

@@ -2,9 +2,10 @@
 # A launcher of containers: the checkout at /workspace, a fixed list of variables, and a container that it leaves behind.
 export GPU_COUNT="${GPU_COUNT:-$TP}"
 set -x
-# The image is empty; the node's own system and tools stand in it.
+# The image is empty: the node's own system, tools and Python stand in it.
+python=$(python3 -c 'import sys; print(sys.base_prefix)')
 podman run --detach --network=host --name=bmk-server \
-    -v /usr:/usr:ro -v /etc:/etc:ro -v "$SWEEPCTL_TOOLS:$SWEEPCTL_TOOLS" \
+    -v /usr:/usr:ro -v /etc:/etc:ro -v "$SWEEPCTL_TOOLS:$SWEEPCTL_TOOLS" -v "$python:$python:ro" \
     -v "$GITHUB_WORKSPACE:/workspace/" -w /workspace/ \
     -e HF_TOKEN -e HF_HUB_CACHE -e HF_HUB_OFFLINE -e MODEL -e TP -e PP_SIZE -e DCP_SIZE -e PCP_SIZE -e GPU_COUNT -e CONC \
     -e MAX_MODEL_LEN -e ISL -e OSL -e RUN_EVAL -e EVAL_ONLY -e RUNNER_TYPE -e RESULT_FILENAME -e RANDOM_RANGE_RATIO \

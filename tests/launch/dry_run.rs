@@ -1,0 +1,147 @@
+//! What would run, of every row of whole fleets, on every backend that fits.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use indexmap::IndexMap;
+use serde_json::{Value, json};
+use sweepctl::config::clusters::Clusters;
+use sweepctl::config::engines::Engines;
+use sweepctl::config::fleet::Fleet;
+use sweepctl::config::source::Source;
+use sweepctl::matrix::envelope::Envelope;
+use sweepctl::step::environment::{self, Environment, Place};
+use sweepctl::step::launch::backend::{Intent, Prepared};
+use sweepctl::step::launch::backends;
+
+use crate::corpus::corpus;
+use crate::support;
+
+const RUNNER: &str = "any_00";
+
+/// Every row of a sweep, as a job.
+fn jobs(folder: &Path) -> Vec<Envelope> {
+    let masters = ["configs/nvidia-master.yaml", "configs/amd-master.yaml"];
+    let args = [
+        "generate",
+        "full-sweep",
+        "--eval-policy",
+        "2026-10",
+        "--json",
+        "--config-files",
+    ];
+    let rows = support::json(folder, [&args[..], &masters].concat());
+    let rows = rows.as_array().expect("rows").iter().enumerate();
+    let envelope = |(at, row): (usize, &Value)| {
+        let job = json!({"id": format!("{at:012x}"), "name": "a job", "runs-on": row["runner"], "timeout-minutes": 360, "row": row});
+        serde_json::from_value(job).expect("an envelope")
+    };
+    rows.map(envelope).collect()
+}
+
+/// A fleet of one cluster, in YAML's flow form.
+fn fleet(cluster: &str) -> Fleet {
+    let text = format!("clusters:\n  any: {cluster}\n");
+    Fleet {
+        clusters: Clusters::load(&Source::new("clusters.yaml", &text).into(), None).expect("the clusters"),
+        engines: Engines::built_in().expect("the engines"),
+        ..Fleet::default()
+    }
+}
+
+/// What a launch of a job would do, with the variables that it would have.
+fn intended(job: &Envelope, fleet: &Fleet, workspace: &Path) -> Result<(Intent, Environment), String> {
+    let place = Place {
+        runner_name: RUNNER.to_owned(),
+        workspace: workspace.display().to_string(),
+        ..Place::default()
+    };
+    let mut environment = Environment::new(job, &place).map_err(|problems| problems.to_string())?;
+    environment::add(&mut environment, &IndexMap::new(), fleet, job, RUNNER)
+        .map_err(|problems| problems.to_string())?;
+    let label = &job.row.topology.runner;
+    let backend = backends::of(fleet, Some(job), label, RUNNER, None).map_err(|problem| problem.message)?;
+    let prepared = Prepared {
+        envelope: job,
+        environment: &environment,
+        runner: RUNNER,
+        workspace,
+        state: Path::new("/state"),
+    };
+    let intent = backend.intend(&prepared);
+    let intent = intent.map_err(|problems| {
+        problems
+            .0
+            .iter()
+            .map(|p| p.message.as_str())
+            .collect::<Vec<_>>()
+            .join("; ")
+    })?;
+    Ok((intent, environment))
+}
+
+/// How many jobs a cluster takes, and of those that it refuses the reasons, with the frameworks of their rows.
+fn outcomes(jobs: &[Envelope], cluster: &str, workspace: &Path) -> (usize, BTreeMap<String, Vec<String>>) {
+    let fleet = fleet(cluster);
+    let refused = Mutex::new(BTreeMap::<String, Vec<String>>::new());
+    let misses = support::misses(jobs, |job| match intended(job, &fleet, workspace) {
+        Ok((intent, _)) if intent.commands.iter().all(|command| !command.is_empty()) && !intent.commands.is_empty() => {
+            None
+        }
+        Ok((intent, _)) => Some(format!("{}: {intent:?}", job.row.exp_name)),
+        Err(why) => {
+            let framework = job.row.topology.framework.clone();
+            let mut refused = refused.lock().expect("no panic");
+            refused
+                .entry(why.replace(&job.row.exp_name, "E"))
+                .or_default()
+                .push(framework);
+            None
+        }
+    });
+    support::assert_none("launches without a command", jobs.len(), &misses);
+    let refused = refused.into_inner().expect("no panic");
+    let count: usize = refused.values().map(Vec::len).sum();
+    (jobs.len() - count, refused)
+}
+
+#[test]
+fn every_row_of_a_full_sweep_has_a_launch_on_every_backend_that_fits() {
+    let folder = tempfile::tempdir().expect("a folder");
+    match corpus() {
+        Some(corpus) => {
+            let bundle = corpus.join("history.bundle");
+            support::git(folder.path(), &["clone", "-q", bundle.to_str().expect("a path"), "."]);
+        }
+        None => {
+            for name in ["amd-master.yaml", "nvidia-master.yaml", "runners.yaml"] {
+                let text = std::fs::read(support::project().join("configs").join(name)).expect("a config");
+                support::write(folder.path(), &format!("configs/{name}"), text);
+            }
+        }
+    }
+    let jobs = jobs(folder.path());
+    assert!(jobs.len() > 180, "{}", jobs.len());
+    for cluster in [
+        "{ backend: script }",
+        "{ backend: container, runtime: docker, path: launch.sh }",
+        "{ backend: slurm, partition: p, path: launch.sh, extra: [--nodes=1] }",
+        "{ backend: local }",
+        "{ backend: container, runtime: docker }",
+        "{ backend: slurm, partition: p }",
+        "{ backend: slurm, partition: p, container: pyxis }",
+        "{ backend: srt }",
+        "{ backend: srt, schema: 1 }",
+    ] {
+        let (taken, refused) = outcomes(&jobs, cluster, folder.path());
+        eprintln!("{cluster}: {taken} of {}", jobs.len());
+        for (why, frameworks) in refused {
+            let mut counts = BTreeMap::<String, usize>::new();
+            for framework in frameworks {
+                *counts.entry(framework).or_default() += 1;
+            }
+            eprintln!("   {} {counts:?}", why.chars().take(230).collect::<String>());
+        }
+    }
+}
