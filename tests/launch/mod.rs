@@ -7,6 +7,7 @@ mod faults;
 mod hub;
 mod local;
 mod outputs;
+mod owners;
 mod preflight;
 mod replays;
 mod secrets;
