@@ -145,3 +145,30 @@ fn every_row_of_a_full_sweep_has_a_launch_on_every_backend_that_fits() {
         }
     }
 }
+
+/// The command itself, of the project's own fleet: each row on the first runner of its label.
+#[test]
+fn every_row_of_the_projects_fleet_is_told_by_the_command() {
+    let project = support::project();
+    let jobs = jobs(project);
+    let source = Source::read(&project.join("configs/runners.yaml")).expect("a file");
+    let runners = sweepctl::config::runners::Runners::load(&source.into()).expect("the runners");
+    let folder = tempfile::tempdir().expect("a folder");
+    let misses = support::misses(&jobs, |job| {
+        let label = &job.row.topology.runner;
+        let runner = runners.labels.get(label).and_then(|names| names.first()).unwrap_or(label);
+        let text = serde_json::to_string(job).expect("JSON");
+        let file = support::write(folder.path(), &format!("{}.json", job.id), text);
+        let mut command = support::sweepctl(project);
+        command.args(["launch", "--dry-run", "--json", "--runner-name", runner, "--envelope"]);
+        let output = command.arg(file).output().expect("the binary runs");
+        let said: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+        let commands = said["commands"].as_array().map_or(0, Vec::len);
+        let runs = output.status.success() && commands > 0 && said["environment"]["MODEL"] == job.row.topology.model;
+        // These name no recipe yet, and what srt-slurm would replay cannot be made up.
+        let lacks_recipe = job.row.exp_name.starts_with("coder480b_p");
+        let refused = lacks_recipe && support::stderr(&output).contains("recipe");
+        (!runs && !refused).then(|| format!("{} on {runner}: {}", job.row.exp_name, support::stderr(&output)))
+    });
+    support::assert_none("launches of the project's fleet", jobs.len(), &misses);
+}

@@ -44,3 +44,30 @@ fn jobs_of_several_nodes_are_the_workflows() {
     assert!(done.stderr.contains(wanted), "{}", done.stderr);
     assert!(!host.file("out").exists(), "nothing was made");
 }
+
+#[test]
+fn containers_on_the_nodes_of_a_left_job_go_before_it_does() {
+    let runner = "h200-x_nodes";
+    let host = Host::new("{ backend: script, uses: [slurm, docker] }");
+    // The host has none; the node has one of the job's.
+    host.tool(
+        "docker",
+        r#"printf '%s\n' "$*" >> "$HOST/docker.calls"
+case "$*" in *--quiet*) [ -z "$SLURM_JOB_ID" ] || echo aaaaaaaaaaaa ;; esac"#,
+    );
+    let allocated = cluster()
+        .command("salloc")
+        .args(["--no-shell", "--nodes=1", "--partition=main", "--job-name", runner])
+        .output();
+    assert!(allocated.expect("Slurm's commands run").status.success());
+    let id = cluster().wait_for(runner);
+    let mut command = host.sweepctl(&["launch", "--release", "--runner-name", runner]);
+    let done = run(command.env("SLURM_CONF", &cluster().conf));
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    let said = format!("container aaaaaaaaaaaa of Slurm job {id}");
+    assert!(done.stdout.contains(&said), "{}", done.stdout);
+    let calls = host.read("docker.calls");
+    assert!(calls.contains(&format!("--filter name=(container|router|client)_.*_{id}$\n")), "{calls}");
+    assert!(calls.contains("rm --force aaaaaaaaaaaa\n"), "{calls}");
+    assert!(cluster().alive(runner).is_empty());
+}

@@ -251,9 +251,14 @@ impl Around for Image {
 /// # Errors
 /// As [`ask`].
 pub(super) fn remove(runtime: &str, ids: &[&str]) -> Result<(), Problem> {
-    // podman gives what ignores SIGTERM ten seconds more, which a cancelled step does not have; docker gives none.
-    let at_once: &[&str] = if runtime == "podman" { &["--time=0"] } else { &[] };
-    ask(runtime, &[&["rm", "--force"], at_once, ids].concat()).map(drop)
+    let at_once: Vec<&str> = at_once(runtime).into_iter().collect();
+    ask(runtime, &[&["rm", "--force"], &at_once[..], ids].concat()).map(drop)
+}
+
+/// The option of `rm --force` that waits for nothing: podman gives what ignores SIGTERM ten seconds more, which a
+/// cancelled step does not have; docker gives none.
+pub(super) fn at_once(runtime: &str) -> Option<&'static str> {
+    (runtime == "podman").then_some("--time=0")
 }
 
 /// Asks a container command something, within [`RELEASE_TIME`]; gives the lines of its answer.
