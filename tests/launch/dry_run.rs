@@ -6,9 +6,7 @@ use std::sync::Mutex;
 
 use indexmap::IndexMap;
 use serde_json::{Value, json};
-use sweepctl::config::clusters::Clusters;
-use sweepctl::config::engines::Engines;
-use sweepctl::config::fleet::Fleet;
+use sweepctl::config::fleet::{Fleet, FleetFiles};
 use sweepctl::config::source::Source;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::step::environment::{self, Environment, Place};
@@ -40,14 +38,19 @@ fn jobs(folder: &Path) -> Vec<Envelope> {
     rows.map(envelope).collect()
 }
 
-/// A fleet of one cluster, in YAML's flow form.
+/// A fleet of one cluster, in YAML's flow form, with the engines that are built in.
 fn fleet(cluster: &str) -> Fleet {
-    let text = format!("clusters:\n  any: {cluster}\n");
-    Fleet {
-        clusters: Clusters::load(&Source::new("clusters.yaml", &text).into(), None).expect("the clusters"),
-        engines: Engines::built_in().expect("the engines"),
-        ..Fleet::default()
-    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let files = FleetFiles {
+        runners: support::write(
+            folder.path(),
+            "runners.yaml",
+            format!("labels: {{ any: [{RUNNER}] }}\nhardware: {{}}\n"),
+        ),
+        clusters: support::write(folder.path(), "clusters.yaml", format!("clusters:\n  any: {cluster}\n")),
+        engines: None,
+    };
+    Fleet::read(&files).unwrap_or_else(|problems| panic!("{cluster}: {problems}"))
 }
 
 /// What a launch of a job would do, with the variables that it would have.
@@ -156,7 +159,11 @@ fn every_row_of_the_projects_fleet_is_told_by_the_command() {
     let folder = tempfile::tempdir().expect("a folder");
     let misses = support::misses(&jobs, |job| {
         let label = &job.row.topology.runner;
-        let runner = runners.labels.get(label).and_then(|names| names.first()).unwrap_or(label);
+        let runner = runners
+            .labels
+            .get(label)
+            .and_then(|names| names.first())
+            .unwrap_or(label);
         let text = serde_json::to_string(job).expect("JSON");
         let file = support::write(folder.path(), &format!("{}.json", job.id), text);
         let mut command = support::sweepctl(project);

@@ -173,7 +173,11 @@ fn a_client_that_hangs_is_ended_with_its_server() {
     let done = run(&mut host.launch(&throughput(), &["--idle-minutes", "0.05"]));
     assert_eq!(done.code, Some(73), "{}", done.stderr);
     assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
-    assert!(done.stderr.contains("printed nothing and none of its files"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("printed nothing and none of its files"),
+        "{}",
+        done.stderr
+    );
     assert_gone(&wait_for_lines(&host.file("pids"), 2));
 }
 

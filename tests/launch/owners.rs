@@ -23,8 +23,16 @@ fn by_its_runner(host: &Host, args: &[&str]) -> Done {
         return run(&mut whole);
     }
     let mut command = Command::new("setpriv");
-    let user = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}"), "--clear-groups".to_owned()];
-    command.args(user).arg(whole.get_program()).args(whole.get_args()).current_dir(host.at());
+    let user = [
+        format!("--reuid={NOBODY}"),
+        format!("--regid={NOBODY}"),
+        "--clear-groups".to_owned(),
+    ];
+    command
+        .args(user)
+        .arg(whole.get_program())
+        .args(whole.get_args())
+        .current_dir(host.at());
     for (name, value) in whole.get_envs() {
         match value {
             Some(value) => command.env(name, value),
@@ -55,21 +63,47 @@ fn a_result_folder_of_another_user_is_uploaded_and_said_to_stand_in_the_way() {
     mode("results/closed", 0o000);
     mode("results", 0o555);
 
-    let upload = ["upload", "--kind", "agentic", "--envelope", "envelope.json", "--workspace", ".", "--to", "up"];
+    let upload = [
+        "upload",
+        "--kind",
+        "agentic",
+        "--envelope",
+        "envelope.json",
+        "--workspace",
+        ".",
+        "--to",
+        "up",
+    ];
     let done = by_its_runner(&host, &upload);
-    assert!(done.stderr.contains("closed") && done.stderr.contains("cannot be looked into"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("closed") && done.stderr.contains("cannot be looked into"),
+        "{}",
+        done.stderr
+    );
     let gathered = host.file("up/agentic_stub_agentic_0123456789ab/aiperf_artifacts");
     assert_eq!(names(&gathered), ["profile_export.jsonl"], "{}", done.stderr);
 
     let done = by_its_runner(&host, &["clean", "--workspace", "."]);
     assert_eq!(done.code, Some(1), "{}", done.stderr);
-    assert!(done.stderr.contains("a container wrote it as another user"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("a container wrote it as another user"),
+        "{}",
+        done.stderr
+    );
     assert!(artifacts.join("profile_export.jsonl").exists());
 
     let done = by_its_runner(&host, &["launch", "--envelope", "envelope.json"]);
     assert_eq!(done.code, Some(70), "{}", done.stderr);
-    assert!(done.stderr.contains("a container wrote it as another user"), "{}", done.stderr);
-    assert!(!done.stderr.contains("started"), "nothing starts beside what is another job's: {}", done.stderr);
+    assert!(
+        done.stderr.contains("a container wrote it as another user"),
+        "{}",
+        done.stderr
+    );
+    assert!(
+        !done.stderr.contains("started"),
+        "nothing starts beside what is another job's: {}",
+        done.stderr
+    );
     // The folder's own end needs them.
     mode("results", 0o755);
     mode("results/closed", 0o755);

@@ -122,7 +122,9 @@ fn a_script_that_exports_another_model_is_still_its_job() {
     let task = crate::eval::support::root().join("configs/evals/gsm8k_smoke.yaml");
     for step in [&["upload", "--kind", "eval", "--to", "up"][..], &["eval", "validate"]] {
         let mut command = host.sweepctl(step);
-        command.args(["--envelope", "envelope.json"]).env("RESULT_FILENAME", "r");
+        command
+            .args(["--envelope", "envelope.json"])
+            .env("RESULT_FILENAME", "r");
         let done = crate::launch::support::run(command.env("EVAL_TASKS_DIR", &task));
         assert_eq!(done.code, Some(0), "{step:?}: {}", done.stderr);
     }

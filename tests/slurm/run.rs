@@ -67,7 +67,10 @@ case "$*" in *--quiet*) [ -z "$SLURM_JOB_ID" ] || echo aaaaaaaaaaaa ;; esac"#,
     let said = format!("container aaaaaaaaaaaa of Slurm job {id}");
     assert!(done.stdout.contains(&said), "{}", done.stdout);
     let calls = host.read("docker.calls");
-    assert!(calls.contains(&format!("--filter name=(container|router|client)_.*_{id}$\n")), "{calls}");
+    assert!(
+        calls.contains(&format!("--filter name=(container|router|client)_.*_{id}$\n")),
+        "{calls}"
+    );
     assert!(calls.contains("rm --force aaaaaaaaaaaa\n"), "{calls}");
     assert!(cluster().alive(runner).is_empty());
 }

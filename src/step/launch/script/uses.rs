@@ -68,7 +68,9 @@ pub fn release(uses: &Uses, runner: &str, within: Duration) -> Result<Vec<String
 /// The container commands that scripts use.
 fn runtimes(uses: &Uses) -> impl Iterator<Item = &'static str> {
     let known = [(Program::Docker, "docker"), (Program::Podman, "podman")];
-    known.into_iter().filter_map(|(program, runtime)| uses.uses.contains(&program).then_some(runtime))
+    known
+        .into_iter()
+        .filter_map(|(program, runtime)| uses.uses.contains(&program).then_some(runtime))
 }
 
 /// Removes the containers of a Slurm job on its nodes: their daemon is not the job's, and leaves them when it ends. Says
@@ -76,7 +78,16 @@ fn runtimes(uses: &Uses) -> impl Iterator<Item = &'static str> {
 fn on_nodes(runtime: &str, id: &str) -> Vec<String> {
     let mut command = Command::new("srun");
     let job = format!("--jobid={id}");
-    command.args([&job, "--overlap", "--ntasks-per-node=1", "--export=ALL", "bash", "-c", ON_NODES, "-"]);
+    command.args([
+        &job,
+        "--overlap",
+        "--ntasks-per-node=1",
+        "--export=ALL",
+        "bash",
+        "-c",
+        ON_NODES,
+        "-",
+    ]);
     command.args([runtime, id, container::at_once(runtime).unwrap_or_default()]);
     let watch = Watch {
         deadline: Some(NODES_TIME),
@@ -84,17 +95,23 @@ fn on_nodes(runtime: &str, id: &str) -> Vec<String> {
         ..Watch::default()
     };
     let mut lines = Vec::new();
-    let ended = process::run(command, &watch, &Cancellation::never(), &mut |line| lines.push(line.to_owned()));
+    let ended = process::run(command, &watch, &Cancellation::never(), &mut |line| {
+        lines.push(line.to_owned())
+    });
     let why = match ended {
         Ok(outcome) if outcome.is_success() => {
             let is_id = |line: &&String| line.len() >= 12 && line.chars().all(|c| c.is_ascii_hexdigit());
             let removed = lines.iter().filter(is_id);
-            return removed.map(|container| format!("container {container} of Slurm job {id}")).collect();
+            return removed
+                .map(|container| format!("container {container} of Slurm job {id}"))
+                .collect();
         }
         Ok(outcome) => outcome.to_string(),
         Err(error) => error.to_string(),
     };
-    vec![format!("nothing of {runtime} on the nodes of Slurm job {id}, which could not be asked: srun {why}")]
+    vec![format!(
+        "nothing of {runtime} on the nodes of Slurm job {id}, which could not be asked: srun {why}"
+    )]
 }
 
 /// Removes the containers of names, and those that are called after a Slurm job.
