@@ -10,6 +10,7 @@ mod conditions;
 mod config_keys;
 mod corpus;
 mod decisions;
+mod doc_tables;
 mod docs;
 mod emission;
 mod engines;

@@ -151,15 +151,16 @@ impl Validate {
         found.cloned().unwrap_or(here)
     }
 
-    /// The tasks of a job: its suite's, else those of its cluster, by the clusters file.
+    /// The tasks of a job, as its launch chose them: what EVAL_TASKS_DIR or EVAL_TASKS names, else its suite's, else those
+    /// of its cluster, by the clusters file.
     fn asked(&self, envelope: &Envelope) -> Asked {
         let clusters = Source::read(&self.cluster_config).ok();
         // A clusters file that cannot be read names no task; `check` says what is wrong with it.
         let clusters = clusters.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
         let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
         let runner = runner.unwrap_or_else(|| envelope.runs_on.clone());
-        let cluster = clusters.and_then(|clusters| launch::cluster_task(&clusters, &runner));
-        Asked::of(envelope, cluster.as_deref(), &[PathBuf::from(".")])
+        let given = launch::given_task(envelope, &clusters.unwrap_or_default(), &runner);
+        Asked::of(envelope, given.as_deref(), &[PathBuf::from(".")])
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {

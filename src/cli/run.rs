@@ -20,7 +20,8 @@ use crate::step::local_run::{self, Chosen, Finished, LocalRun, Verdict};
 
 const HELP: &str = "\
 Each job runs through the commands that a workflow's steps call: launch, result process, upload, eval validate. Then \
-everything is collected. Jobs run where their runner's cluster is `local`; others are refused by name.
+everything is collected. Jobs run where their runner's cluster is `local`, `container` or, on one node, `slurm`; others \
+are refused by name. On a node of its own one job runs at a time, whatever --jobs says.
 
 DIR holds plan.json, artifacts/ as a download of all artifacts lays them, jobs/<id>/ with each job's workspace and log, \
 and the collected agg_bmk.json and agg_eval_all.json. The same command once more goes on where it was interrupted: \

@@ -8,8 +8,15 @@ use clap::Args;
 use super::output;
 use crate::files;
 
-/// The library.
-pub const TEXT: &str = include_str!("../shell_library/benchmark_lib.sh");
+/// The library: one file, which scripts source, of a part for each thing that they do.
+pub const TEXT: &str = concat!(
+    include_str!("../shell_library/job.sh"),
+    include_str!("../shell_library/helpers.sh"),
+    include_str!("../shell_library/gpus.sh"),
+    include_str!("../shell_library/serving.sh"),
+    include_str!("../shell_library/evals.sh"),
+    include_str!("../shell_library/replays.sh"),
+);
 
 /// `sweepctl shell-library`
 #[derive(Debug, Args)]

@@ -23,6 +23,7 @@ use super::decode::{Decoder, Fields};
 use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
+use super::types::NodeKind;
 pub use command::{Command, Template};
 pub use container::{Container, Gpus, Mount, Runtime};
 pub use local::Local;
@@ -61,9 +62,14 @@ trait Settings {
         None
     }
 
-    /// Whether its jobs run on the very host that starts them, without anything that a person's machine lacks.
-    fn runs_anywhere(&self) -> bool {
+    /// Whether jobs on so many nodes can be run to their end without a workflow.
+    fn runs_locally(&self, _nodes: NodeKind) -> bool {
         false
+    }
+
+    /// Whether a job has its runner's node to itself.
+    fn takes_a_node(&self) -> bool {
+        true
     }
 
     /// Whether a launch script mounts the checkout into its image itself, at `/workspace`, as those of fleets do.
@@ -195,16 +201,34 @@ pub struct Cluster {
 }
 
 impl Backend {
-    /// Whether its jobs run on the very host that starts them, without anything that a person's machine lacks.
+    /// Whether jobs on so many nodes can be run to their end from here, without a workflow: their servers are this host's
+    /// own, or a scheduler's. Launch scripts and srt-slurm expect a runner's checkout and its clean-up steps.
     #[must_use]
-    pub fn runs_anywhere(&self) -> bool {
-        self.settings().runs_anywhere()
+    pub fn runs_locally(&self, nodes: NodeKind) -> bool {
+        self.settings().runs_locally(nodes)
+    }
+
+    /// Whether a job has its runner's node to itself, GPUs and names of containers and Slurm jobs included.
+    #[must_use]
+    pub fn takes_a_node(&self) -> bool {
+        self.settings().takes_a_node()
     }
 
     /// What it starts a job with.
     #[must_use]
     pub fn needs(&self) -> Needs<'_> {
         self.settings().needs()
+    }
+
+    /// The launch script of a runner, from the checkout's root, where the backend looks for one.
+    #[must_use]
+    pub fn script_of(&self, runner: &str) -> Option<String> {
+        match self.needs() {
+            Needs::Script(named) | Needs::ScriptOrEngine(named) => {
+                named.map(str::to_owned).or_else(|| fleet_script(runner))
+            }
+            Needs::Nothing | Needs::Engine => None,
+        }
     }
 
     /// Whether a launch script mounts the checkout itself, at `/workspace`; else the job sees it at its own path.

@@ -82,6 +82,9 @@ const KEPT: [&str; 12] = [
     "UV_",
 ];
 
+/// Names with such a start that launch scripts read: the recipe of an eval-only job, in place of CONFIG_FILE.
+const OF_SCRIPTS: [&str; 1] = ["EVAL_CONFIG_FILE"];
+
 /// Why a variable of this name may not be given to a job; `None` where it may. Whether the row itself sets it is asked
 /// elsewhere.
 #[must_use]
@@ -93,7 +96,8 @@ pub fn refusal(name: &str) -> Option<&'static str> {
     }
     // Letter case does not tell names apart everywhere: to zsh `path` is PATH, and the runner compares without it.
     let upper = name.to_ascii_uppercase();
-    if CODE.contains(&upper.as_str()) || KEPT.iter().any(|start| upper.starts_with(start)) {
+    let kept = KEPT.iter().any(|start| upper.starts_with(start)) && !OF_SCRIPTS.contains(&upper.as_str());
+    if CODE.contains(&upper.as_str()) || kept {
         return Some("such a variable decides what code runs on the host, or belongs to the runner");
     }
     if REDIRECTS.contains(&upper.as_str()) {

@@ -30,7 +30,12 @@ pub const LIBRARY: &str = "benchmarks/benchmark_lib.sh";
 /// Paths of the host, which mean nothing where the checkout is mounted elsewhere.
 const OF_THE_HOST: [&str; 2] = ["INFMAX_WORKSPACE", "SWEEPCTL_ENVELOPE"];
 /// What a launch is told of its eval beside the row, and its scripts have to know.
-const OF_THE_LAUNCH: [&str; 3] = ["EVAL_TASKS_DIR", "EVAL_TASKS", "EVAL_ENDPOINT_READY_TIMEOUT_SECONDS"];
+const OF_THE_LAUNCH: [&str; 4] = [
+    "EVAL_TASKS_DIR",
+    "EVAL_TASKS",
+    "EVAL_INCLUDE_PATH",
+    "EVAL_ENDPOINT_READY_TIMEOUT_SECONDS",
+];
 /// What stands in place of a secret setting.
 const HIDDEN: &str = "***";
 /// The largest library that is looked into, in bytes.

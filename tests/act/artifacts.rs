@@ -65,7 +65,7 @@ impl Job {
 }
 
 /// The files below a folder, by their paths, sorted.
-fn tree(folder: &Path) -> Vec<String> {
+pub fn tree(folder: &Path) -> Vec<String> {
     let mut open = vec![folder.to_owned()];
     let mut files = Vec::new();
     while let Some(at) = open.pop() {

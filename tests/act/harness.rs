@@ -249,7 +249,7 @@ impl<'r> Act<'r> {
 }
 
 /// The tools of a runner: act, its python3 and the stand-ins before all others.
-fn path() -> std::ffi::OsString {
+pub fn path() -> std::ffi::OsString {
     let tools = act().parent().expect("a folder").to_owned();
     let rest = std::env::var_os("PATH").unwrap_or_default();
     let all = [tools, here().join("bin")]
@@ -381,6 +381,14 @@ impl Run {
         let own: Vec<String> = all.filter(|name| without_id(name) == artifact).collect();
         assert_eq!(own.len(), 1, "{artifact}{self}");
         names(&self.file("artifacts").join(&own[0]))
+    }
+
+    /// The same with those in its folders, as paths from the artifact.
+    pub fn tree(&self, artifact: &str) -> Vec<String> {
+        let all = names(&self.file("artifacts")).into_iter();
+        let own: Vec<String> = all.filter(|name| without_id(name) == artifact).collect();
+        assert_eq!(own.len(), 1, "{artifact}{self}");
+        super::artifacts::tree(&self.file("artifacts").join(&own[0]))
     }
 
     /// A file of an artifact, as JSON.

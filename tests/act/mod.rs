@@ -19,5 +19,6 @@ mod failures;
 mod full_size;
 mod harness;
 mod node;
+mod public;
 mod starter;
 mod sweeps;

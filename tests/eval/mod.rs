@@ -2,6 +2,7 @@
 
 mod context;
 mod metrics;
+mod python;
 mod road;
 mod run;
 pub mod server;

@@ -39,6 +39,7 @@ fn eval_at(url: &str, folder: &Path) -> Command {
         .args(["eval", "run", "--endpoint", url, "--stage-to"])
         .arg(folder.join("staged"))
         .env("SWEEPCTL_TOOLS", tools::folder())
+        .env("PYTHONPATH", tools::no_waits())
         .env("HF_HOME", folder.join("hub"))
         .env("HF_HUB_OFFLINE", "1");
     command

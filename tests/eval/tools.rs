@@ -31,6 +31,11 @@ pub fn lm_eval() -> &'static Venv {
     VENV.get_or_init(|| venv(&format!("lm-eval-{}", lm_eval::VERSION), &[lm_eval::REQUIREMENT]))
 }
 
+/// The folder of what takes the waits from lm-eval's retries, for PYTHONPATH.
+pub fn no_waits() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/eval/no_waits")
+}
+
 #[test]
 fn a_tool_is_installed_once_and_anew_where_it_is_not_whole() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -57,6 +57,7 @@ const EVERY: &[&str] = &[
     "INFMAX_WORKSPACE",
     "PYTHONDONTWRITEBYTECODE",
     "RANDOM_RANGE_RATIO",
+    "SWEEPCTL_ENVELOPE",
 ];
 
 /// What they read besides in multi-node jobs.
@@ -153,6 +154,7 @@ fn one_node_with_fixed_sequences() {
         RUNNER_TYPE=b200
         RESULT_FILENAME=model8b_8k1k_fp8_vllm_tp4-pp2-dcp2-pcp1-ep4-dpatrue_disagg-false_spec-mtp_conc64_b200-birch_01_recipe-0011223344556677
         INFMAX_WORKSPACE=/work/space
+        SWEEPCTL_ENVELOPE=/work/space/.sweepctl/envelope.json
         PYTHONDONTWRITEBYTECODE=1
         RANDOM_RANGE_RATIO=0.8
         RESULT_DIR=/workspace/results",
@@ -214,7 +216,8 @@ fn many_nodes_with_fixed_sequences() {
         RUNNER_NAME=gb200-cedar_00
         RUNNER_TYPE=gb200
         RESULT_FILENAME=modelr1_1k1k_fp4_dynamo-sglang_prefill-tp4-pp1-dcp1-pcp2-ep4-dptrue-nw2_decode-tp16-pp2-dcp4-pcp1-ep8-dpfalse-nw1_disagg-true_spec-none_conc256x1024_gb200-cedar_00
-        INFMAX_WORKSPACE={}
+        INFMAX_WORKSPACE={0}
+        SWEEPCTL_ENVELOPE={0}/.sweepctl/envelope.json
         PYTHONDONTWRITEBYTECODE=1
         RANDOM_RANGE_RATIO=0.8
         PREFILL_NUM_WORKERS=2
@@ -294,6 +297,7 @@ fn one_node_of_agents() {
         RUNNER_TYPE=cluster:b200-birch
         RESULT_FILENAME=minimaxm3_tp8_conc16_kvdram-lmcache_spec-draft_model_fp8_vllm_tp8-pp1-dcp1-pcp1-ep1-dpafalse_disagg-false_spec-draft_model_conc16_b200-birch_00
         INFMAX_WORKSPACE=/w
+        SWEEPCTL_ENVELOPE=/w/.sweepctl/envelope.json
         PYTHONDONTWRITEBYTECODE=1
         RANDOM_RANGE_RATIO=0.8
         RESULT_DIR=/workspace/results",
@@ -350,6 +354,7 @@ fn many_nodes_of_agents() {
         RUNNER_TYPE=cluster:gb200-cedar
         RESULT_FILENAME=kimik3_p1x4_d0x4_conc32_int4_dynamo-vllm_prefill-tp4-pp1-dcp1-pcp1-ep1-dpfalse-nw1_decode-tp4-pp1-dcp1-pcp1-ep1-dpfalse-nw0_disagg-false_spec-none_conc32_b200
         INFMAX_WORKSPACE=/w
+        SWEEPCTL_ENVELOPE=/w/.sweepctl/envelope.json
         PYTHONDONTWRITEBYTECODE=1
         RANDOM_RANGE_RATIO=0.8
         PREFILL_NUM_WORKERS=1

@@ -43,7 +43,7 @@ for name in "$RESULT_FILENAME" "${RESULT_FILENAME}_conc16" "${RESULT_FILENAME}_a
 done
 "#;
 
-fn agentic(many: bool) -> Value {
+pub fn agentic(many: bool) -> Value {
     let mut envelope = if many {
         multi_node("0123456789ab", &[16])
     } else {
@@ -206,6 +206,12 @@ fn a_container_that_an_earlier_launch_left_is_removed_and_only_this_runners() {
         calls.lines().any(|call| call.trim() == "rm --force 0123456789ab"),
         "{calls}"
     );
+    // podman would wait for it, longer than a step that is cancelled may.
+    let host = Host::new("{ backend: container, runtime: podman, gpus: none }");
+    host.tool("podman", DOCKER);
+    std::fs::write(host.file("containers"), "0123456789ab\n").expect("a file");
+    assert_eq!(host.release(&["--runner-name", RUNNER]).code, Some(0));
+    assert!(host.read("docker.calls").contains("rm --force --time=0 0123456789ab"));
 }
 
 #[test]

@@ -163,6 +163,25 @@ cp saved.json "$RESULT_FILENAME.json""#,
 }
 
 #[test]
+fn a_client_that_hangs_is_ended_with_its_server() {
+    let host = Host::with_server(
+        "echo $$ >> \"$HOST/pids\"; exec \"$SWEEPCTL\" mock-server --port \"$0\"",
+        "echo $$ >> \"$HOST/pids\"; exec sleep 300",
+        "",
+    );
+    let started = Instant::now();
+    let done = run(&mut host.launch(&throughput(), &["--idle-minutes", "0.05"]));
+    assert_eq!(done.code, Some(73), "{}", done.stderr);
+    assert!(started.elapsed() < Duration::from_secs(30), "{:?}", started.elapsed());
+    assert!(
+        done.stderr.contains("printed nothing and none of its files"),
+        "{}",
+        done.stderr
+    );
+    assert_gone(&wait_for_lines(&host.file("pids"), 2));
+}
+
+#[test]
 fn a_flood_of_output_and_an_endless_line_take_little_memory() {
     let host = Host::with_script(
         r#"

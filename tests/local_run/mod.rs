@@ -1,5 +1,7 @@
 //! A plan run locally: the whole road with the mock server, the throughput client and the real lm-eval.
 
+mod nodes;
+
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

@@ -10,9 +10,9 @@ use crate::launch::support::{Done, Host, throughput};
 /// A launcher that passes few variables on, as those that start containers do, to a script of one node that serves by
 /// path and names the model anew.
 const LAUNCHER: &str = r#"
-exec env -i PATH="$PATH" HOME="$HOME" HF_HUB_OFFLINE=1 SWEEPCTL_TOOLS="$SWEEPCTL_TOOLS" TMPDIR="$HOST" \
+exec env -i PATH="$PATH" HOME="$HOME" HF_HUB_OFFLINE=1 SWEEPCTL_TOOLS="$SWEEPCTL_TOOLS" TMPDIR="$HOST" PYTHONPATH="$PYTHONPATH" \
     MODEL="$MODEL" TP="$TP" CONC="$CONC" ISL="$ISL" OSL="$OSL" RUN_EVAL="$RUN_EVAL" EVAL_ONLY="$EVAL_ONLY" \
-    RESULT_FILENAME="$RESULT_FILENAME" RANDOM_RANGE_RATIO=0.8 EXTRA="$EXTRA" \
+    RESULT_FILENAME="$RESULT_FILENAME" RANDOM_RANGE_RATIO=0.8 EXTRA="$EXTRA" ANOTHER="$ANOTHER" \
     bash benchmarks/single_node/fixed_seq_len/stub_fp8_h200.sh
 "#;
 
@@ -33,6 +33,7 @@ run_benchmark_serving --model "$MODEL" --port "$PORT" --backend vllm --input-len
     --random-range-ratio "$RANDOM_RANGE_RATIO" --num-prompts "$((CONC * 10))" --max-concurrency "$CONC" \
     --result-filename "$RESULT_FILENAME" --result-dir "$PWD/"
 if [ "${RUN_EVAL}" = "true" ]; then
+    [ -z "$ANOTHER" ] || export MODEL="$ANOTHER"
     export MODEL_NAME=/models/stub
     run_eval --framework lm-eval --port "$PORT"
     append_lm_eval_summary
@@ -57,10 +58,11 @@ fn host() -> Host {
     host
 }
 
-fn launch(host: &Host, job: &serde_json::Value, extra: &str) -> Done {
+fn launch(host: &Host, job: &serde_json::Value, extra: &str, another: &str) -> Done {
     let mut command = host.launch(job, &[]);
     let task = crate::eval::support::root().join("configs/evals/gsm8k_smoke.yaml");
     command.env("EXTRA", extra).env("SWEEPCTL_TOOLS", tools::folder());
+    command.env("PYTHONPATH", tools::no_waits()).env("ANOTHER", another);
     crate::launch::support::run(command.env("EVAL_TASKS_DIR", task).env("EVAL_LIMIT", "4"))
 }
 
@@ -80,7 +82,7 @@ fn short(flags: serde_json::Value) -> serde_json::Value {
 #[test]
 fn throughput_and_then_an_eval() {
     let host = host();
-    let done = launch(&host, &short(json!({"run-eval": true, "eval-only": false})), "");
+    let done = launch(&host, &short(json!({"run-eval": true, "eval-only": false})), "", "");
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     let result = &names(host.at(), "stub_8k1k_fp8")[0];
     let saved = read_json(&host.file(result));
@@ -101,13 +103,31 @@ fn throughput_and_then_an_eval() {
 fn an_eval_alone_and_a_failed_one() {
     let host = host();
     let job = short(json!({"isl": 8192, "osl": 1024, "max-model-len": 9472}));
-    let done = launch(&host, &job, "");
+    let done = launch(&host, &job, "", "");
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert_eq!(host.read("context"), "context 9472\n");
     assert!(names(host.at(), "stub_8k1k").is_empty(), "no throughput");
-    let done = launch(&host, &job, "--fail-from 1");
+    let done = launch(&host, &job, "--fail-from 1", "");
     assert_eq!(done.code, Some(74), "{}", done.stderr);
     assert!(host.file("meta_env.json").exists());
+}
+
+#[test]
+fn a_script_that_exports_another_model_is_still_its_job() {
+    let host = host();
+    let job = short(json!({"isl": 8192, "osl": 1024, "max-model-len": 9472}));
+    let done = launch(&host, &job, "", "/weights/alias-of-the-stub");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert_eq!(read_json(&host.file("meta_env.json"))["model"], "org/stub-7b");
+    let task = crate::eval::support::root().join("configs/evals/gsm8k_smoke.yaml");
+    for step in [&["upload", "--kind", "eval", "--to", "up"][..], &["eval", "validate"]] {
+        let mut command = host.sweepctl(step);
+        command
+            .args(["--envelope", "envelope.json"])
+            .env("RESULT_FILENAME", "r");
+        let done = crate::launch::support::run(command.env("EVAL_TASKS_DIR", &task));
+        assert_eq!(done.code, Some(0), "{step:?}: {}", done.stderr);
+    }
 }
 
 #[test]
@@ -117,7 +137,7 @@ fn throughput_alone() {
     for (name, value) in [("isl", 64), ("osl", 16), ("max-model-len", 336), ("conc", 2)] {
         job["row"][name] = json!(value);
     }
-    let done = launch(&host, &job, "");
+    let done = launch(&host, &job, "", "");
     assert_eq!(done.code, Some(0), "{}", done.stderr);
     assert!(!host.file("meta_env.json").exists());
 }
@@ -136,7 +156,7 @@ fn a_batch_with_a_failing_point_is_known_to_the_launch() {
     let mut job = multi_node("0123456789ab", &[1, 4]);
     job["row"]["eval-only"] = json!(true);
     job["overrides"] = json!({"eval-limit": "4"});
-    let done = launch(&host, &job, "");
+    let done = launch(&host, &job, "", "");
     assert!(done.stderr.contains("eval 0"), "{}", done.stderr);
     let meta = read_json(&host.file("meta_env.json"));
     assert_eq!(

@@ -68,6 +68,7 @@ impl Checkout {
             .env("TMPDIR", self.file("tmp"))
             .env("HF_HUB_CACHE", self.file("hub"))
             .env("SWEEPCTL_TOOLS", crate::eval::tools::folder())
+            .env("PYTHONPATH", crate::eval::tools::no_waits())
             .envs(variables.iter().copied())
             .current_dir(self.folder.path())
             .stdin(Stdio::null());

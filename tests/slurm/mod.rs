@@ -1,10 +1,11 @@
 //! Launches through a real Slurm.
 
 mod carried;
-mod cluster;
+pub mod cluster;
 mod command;
 mod launcher;
 mod recipes;
+mod run;
 mod srt;
 
 use std::collections::BTreeMap;

@@ -6,6 +6,7 @@ use super::decode::{absolute, inside, matching};
 use super::{Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
+use crate::config::types::NodeKind;
 
 /// A container on the runner's host.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
@@ -107,6 +108,10 @@ impl Settings for Container {
 
     fn needs(&self) -> Needs<'_> {
         Needs::ScriptOrEngine(self.path.as_deref())
+    }
+
+    fn runs_locally(&self, _nodes: NodeKind) -> bool {
+        true
     }
 
     fn served(&self) -> Option<&Served> {

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 
 use super::{Command, Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
+use crate::config::types::NodeKind;
 
 /// A server on the runner's host.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
@@ -38,7 +39,11 @@ impl Settings for Local {
         Some(&self.served)
     }
 
-    fn runs_anywhere(&self) -> bool {
+    fn runs_locally(&self, _nodes: NodeKind) -> bool {
         true
+    }
+
+    fn takes_a_node(&self) -> bool {
+        false
     }
 }

@@ -7,6 +7,7 @@ use super::decode::{inside, matching};
 use super::{Mount, Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
+use crate::config::types::NodeKind;
 use crate::findings::config;
 
 /// Options of sbatch that a cluster's own fields or the launch give.
@@ -107,6 +108,10 @@ impl Settings for Slurm {
 
     fn needs(&self) -> Needs<'_> {
         Needs::ScriptOrEngine(self.path.as_deref())
+    }
+
+    fn runs_locally(&self, nodes: NodeKind) -> bool {
+        nodes == NodeKind::Single
     }
 
     fn served(&self) -> Option<&Served> {

@@ -11,6 +11,7 @@ use crate::config::fleet::Fleet;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
+use crate::step::job_folder;
 use crate::step::launch::serving;
 
 /// The shortest random length, as a share of the longest, unless a repository says otherwise.
@@ -68,12 +69,15 @@ pub fn add(
 fn required(environment: &Environment, envelope: &Envelope, fleet: &Fleet, runner: &str) -> IndexMap<String, String> {
     let mut variables = IndexMap::from([("RANDOM_RANGE_RATIO".to_owned(), RANDOM_RANGE_RATIO.to_owned())]);
     let row = &envelope.row;
+    let checkout = environment.get("INFMAX_WORKSPACE").unwrap_or_default();
+    let folder = Path::new(checkout).join(job_folder::FOLDER);
+    let described = folder.join(job_folder::ENVELOPE).display().to_string();
+    variables.insert("SWEEPCTL_ENVELOPE".to_owned(), described);
     if row.seq().is_none() {
         // To a script an empty value is a missing one.
         variables.extend(["ISL", "OSL", "MAX_MODEL_LEN"].map(|name| (name.to_owned(), "0".to_owned())));
     }
     if let Nodes::Single(_) = row.topology.nodes {
-        let checkout = environment.get("INFMAX_WORKSPACE").unwrap_or_default();
         let folder = match launchers_mount_it(fleet, runner, Path::new(checkout)) {
             true => "/workspace/results".to_owned(),
             false => format!("{checkout}/results"),

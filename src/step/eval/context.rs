@@ -111,7 +111,15 @@ pub fn of(job: &Job, policy: EvalContext) -> Result<Context, Problems> {
 /// As [`of`].
 pub fn of_mounted(job: &Job, policy: EvalContext, mount: &Path) -> Result<Context, Problems> {
     let mut problems = Problems::default();
+    let keeps = keeps_recipe(job).unwrap_or_else(|found| {
+        problems.extend(found);
+        true
+    });
     let mut number = |name| {
+        // Jobs without lengths say 0, since scripts take empty for missing.
+        if keeps && job.text(name) == Some("0") {
+            return None;
+        }
         job.number(name, 1).unwrap_or_else(|problem| {
             problems.push(problem);
             None
@@ -123,10 +131,6 @@ pub fn of_mounted(job: &Job, policy: EvalContext, mount: &Path) -> Result<Contex
         isl: number("ISL"),
         osl: number("OSL"),
     };
-    let keeps = keeps_recipe(job).unwrap_or_else(|found| {
-        problems.extend(found);
-        true
-    });
     problems.into_result()?;
 
     let framework = job.text("FRAMEWORK").unwrap_or_default();
@@ -228,6 +232,9 @@ mod tests {
         assert_eq!((unknown.context, unknown.warnings.len()), (9472, 1));
         assert_eq!(at(MaxModelLen, None, &[]).context, 16_384);
         assert_eq!(at(MaxModelLen, Some(40_000), &[]).context, 40_000);
+        // Replays say that they have no lengths, as scripts want to be told it.
+        let replay = [("IS_AGENTIC", "1"), ("ISL", "0"), ("OSL", "0"), ("MAX_MODEL_LEN", "0")];
+        assert_eq!(at(MaxModelLen, Some(40_000), &replay).context, 40_000);
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::context::{self, Engine};
+use super::data_set;
 use super::framework::{self, Framework, Point, Runtime};
 use super::results;
 use super::task::Task;
@@ -38,6 +39,10 @@ pub struct LmEval {
     deadline: Option<Duration>,
     warnings: Vec<Problem>,
     python: PathBuf,
+    /// A folder with more tasks, that the task's group may name.
+    include: Option<PathBuf>,
+    /// The data set that HF_HUB_OFFLINE would keep from the eval.
+    to_fetch: Option<String>,
 }
 
 impl LmEval {
@@ -52,10 +57,14 @@ impl LmEval {
         let limit = limit.map_err(|problem| problems.push(problem));
         // The server is up: a policy that lengthens contexts has done so through EVAL_MAX_MODEL_LEN.
         let context = context::of(job, EvalContext::MaxModelLen).map_err(|found| problems.extend(found));
-        let (Ok(task), Ok(limit), Ok(context)) = (task, limit, context) else {
+        let include = job.text("EVAL_INCLUDE_PATH").map(|path| included(path, &request.roots));
+        let include = include.transpose().map_err(|problem| problems.push(problem));
+        let (Ok(task), Ok(limit), Ok(context), Ok(include)) = (task, limit, context, include) else {
             return Err(problems);
         };
         Ok(Self {
+            to_fetch: data_set::kept_away(&task.file, job),
+            include,
             task,
             limit,
             context: context.context,
@@ -125,6 +134,9 @@ impl LmEval {
         if let Some(limit) = self.limit {
             arguments.extend(["--limit".to_owned(), limit.to_string()]);
         }
+        if let Some(include) = &self.include {
+            arguments.extend(["--include_path".to_owned(), include.display().to_string()]);
+        }
         arguments
     }
 
@@ -147,6 +159,9 @@ impl LmEval {
         for name in ["NO_PROXY", "no_proxy"] {
             command.env(name, joined(Path::new(point.endpoint.host()), name, ","));
         }
+        if self.to_fetch.is_some() {
+            command.env_remove("HF_HUB_OFFLINE");
+        }
         command
     }
 }
@@ -155,6 +170,10 @@ impl Framework for LmEval {
     fn prepare(&mut self, runtime: &mut Runtime<'_>) -> Result<(), Problem> {
         for warning in std::mem::take(&mut self.warnings) {
             (runtime.show)(&format!("warning: {}", warning.message));
+        }
+        if let Some(name) = &self.to_fetch {
+            let line = format!("the data set `{name}` is not cached here: HF_HUB_OFFLINE is lifted for the eval alone");
+            (runtime.show)(&line);
         }
         self.install(&mut Installer {
             cancel: runtime.cancel,
@@ -210,6 +229,16 @@ pub(super) fn joined(first: &Path, variable: &str, separator: &str) -> std::ffi:
         text.push(rest);
     }
     text
+}
+
+/// The folder of more tasks, which lies here or in one of `roots`.
+fn included(path: &str, roots: &[PathBuf]) -> Result<PathBuf, Problem> {
+    let mut places = std::iter::once(PathBuf::from(path)).chain(roots.iter().map(|root| root.join(path)));
+    let found = places.find_map(|place| std::fs::canonicalize(place).ok().filter(|place| place.is_dir()));
+    found.ok_or_else(|| {
+        Problem::file("", format!("EVAL_INCLUDE_PATH is `{path}`, which is no folder"))
+            .hint("name a folder of task files, or unset it: a task's own folder needs none")
+    })
 }
 
 /// A limit's number; the whole split where it is empty, `full` or `0`.

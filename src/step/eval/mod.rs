@@ -3,6 +3,7 @@
 pub(crate) mod calibrate;
 pub(crate) mod client;
 pub(crate) mod context;
+mod data_set;
 pub(crate) mod endpoint;
 pub(crate) mod framework;
 pub mod job;

@@ -184,7 +184,7 @@ impl Image {
         let is_id = |id: &&String| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
         let ids: Vec<&str> = ids.iter().filter(is_id).map(String::as_str).collect();
         if !ids.is_empty() {
-            self.ask(&[&["rm", "--force"], &ids[..]].concat())?;
+            remove(self.runtime(), &ids)?;
         }
         Ok(ids.iter().map(|id| format!("container {id}")).collect())
     }
@@ -239,6 +239,21 @@ impl Around for Image {
         let published = (!shared).then(|| format!("--publish=127.0.0.1:{port}:{port}"));
         self.arguments(job, files.into_iter().chain(published).collect(), &server)
     }
+}
+
+/// Removes containers, whatever still runs in them.
+///
+/// # Errors
+/// As [`ask`].
+pub(super) fn remove(runtime: &str, ids: &[&str]) -> Result<(), Problem> {
+    let at_once: Vec<&str> = at_once(runtime).into_iter().collect();
+    ask(runtime, &[&["rm", "--force"], &at_once[..], ids].concat()).map(drop)
+}
+
+/// The option of `rm --force` that waits for nothing: podman gives what ignores SIGTERM ten seconds more, which a
+/// cancelled step does not have; docker gives none.
+pub(super) fn at_once(runtime: &str) -> Option<&'static str> {
+    (runtime == "podman").then_some("--time=0")
 }
 
 /// Asks a container command something, within [`RELEASE_TIME`]; gives the lines of its answer.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Chosen, LocalRun, artifacts_of};
+use super::{Chosen, LocalRun, artifacts_of, checkout};
 use crate::config::problem::Problem;
 use crate::matrix::names::{self, ArtifactKind};
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
@@ -155,7 +155,8 @@ impl<'a> Job<'a> {
         for ended in leftovers::release_within(&self.marks(), GRACE)? {
             say(&format!("{name}: ended {ended} of an earlier run"));
         }
-        if self.state().exists()
+        // On a node of its own the job's launch clears what an earlier one left, once no other launch runs there.
+        if self.state().is_some_and(|state| state.exists())
             && let Err(failed) = self.step(self.release(), cancel)
         {
             let message = format!("what an earlier run left of `{name}` is still there: {}", failed.reason);
@@ -173,9 +174,11 @@ impl<'a> Job<'a> {
         self.folder.join("steps")
     }
 
-    /// The state folder of the job's launch.
-    fn state(&self) -> PathBuf {
-        self.folder.join("state")
+    /// The state folder of the job's launch, on a host that jobs share: each has a state of its own there, and none takes
+    /// another's processes for leftovers. A node of its own has the state of its runner, so that a launch of a workflow
+    /// and this one never run there at the same time.
+    fn state(&self) -> Option<PathBuf> {
+        (!self.chosen.alone).then(|| self.folder.join("state"))
     }
 
     fn finished(&self) -> Option<Finished> {
@@ -197,6 +200,9 @@ impl<'a> Job<'a> {
             std::fs::remove_dir_all(&self.workspace)?;
         }
         std::fs::create_dir_all(&self.workspace)?;
+        if self.chosen.script.is_some() {
+            checkout::lay(Path::new("."), &self.workspace)?;
+        }
         let _ = std::fs::remove_file(self.log());
         std::fs::write(&self.envelope, serde_json::to_vec(&self.chosen.envelope)?)
     }
@@ -263,9 +269,9 @@ impl<'a> Job<'a> {
         for name in OF_A_RUN {
             command.env_remove(name);
         }
-        // Jobs at the same time share a runner's name: each has a state of its own, and none takes another's processes
-        // for leftovers.
-        command.env("SWEEPCTL_STATE", self.state());
+        if let Some(state) = self.state() {
+            command.env("SWEEPCTL_STATE", state);
+        }
         if let Some(mark) = leftovers::current(&self.marks()) {
             command.env(leftovers::VARIABLE, mark);
         }

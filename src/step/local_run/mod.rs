@@ -4,6 +4,7 @@
 //! `OUT/plan.json` holds the chosen envelopes, `OUT/artifacts/` what a download of all artifacts would, `OUT/jobs/<id>/`
 //! what a runner would keep. A job is finished when its `done.json` is there, which is written last.
 
+mod checkout;
 mod job;
 
 use std::collections::HashMap;
@@ -21,6 +22,7 @@ pub use job::{Finished, Verdict};
 use super::results::file;
 use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::types::NodeKind;
 use crate::matrix::envelope::Envelope;
 use crate::plural;
 use crate::process::Cancellation;
@@ -50,13 +52,17 @@ pub struct Chosen {
     pub envelope: Envelope,
     /// The runner's name.
     pub runner: String,
+    /// Whether the runner's node is the job's alone while it runs; else the host is shared.
+    pub alone: bool,
+    /// The launch script of the repository that starts the job, from the repository's root.
+    pub script: Option<String>,
 }
 
 /// The jobs of a plan that a glob takes, by their configs' keys, their names, their experiments' names, their models'
 /// short names or ids.
 ///
 /// # Errors
-/// A text that is no glob, nothing that it takes, and jobs of clusters whose servers do not run on this machine.
+/// A text that is no glob, nothing that it takes, and jobs of clusters that only a workflow can use.
 pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, fleet: &Fleet) -> Result<Vec<Chosen>, Problems> {
     let glob = only.map(Glob::new).transpose().map_err(|error| {
         Problem::file("", format!("--only is no pattern: {error}")).hint("write names with `*` and `?`")
@@ -73,8 +79,8 @@ pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, fleet: &Fleet) -> Re
     let mut problems = Problems::default();
     let mut chosen = Vec::new();
     for envelope in envelopes.into_iter().filter(takes) {
-        match local_runner(&envelope, fleet) {
-            Ok(runner) => chosen.push(Chosen { envelope, runner }),
+        match on_a_runner(envelope, fleet) {
+            Ok(job) => chosen.push(job),
             Err(problem) => problems.push(problem),
         }
     }
@@ -110,8 +116,8 @@ fn names(envelopes: &[Envelope]) -> IndexSet<String> {
     NAMES.iter().flat_map(of_kind).collect()
 }
 
-/// The runner of this machine that a job gets.
-fn local_runner(envelope: &Envelope, fleet: &Fleet) -> Result<String, Problem> {
+/// A job on the runner that it gets.
+fn on_a_runner(envelope: Envelope, fleet: &Fleet) -> Result<Chosen, Problem> {
     let label = &envelope.runs_on;
     let runner = fleet
         .runners
@@ -121,16 +127,30 @@ fn local_runner(envelope: &Envelope, fleet: &Fleet) -> Result<String, Problem> {
         .unwrap_or(label);
     let refused = |why: String| {
         let message = format!("the job `{}` ({}) cannot run here: {why}", envelope.name, envelope.id);
-        Problem::file("", message).hint("leave it out with --only, or give its runner a `local` cluster")
+        Problem::file("", message).hint(
+            "leave it out with --only, or give its runner a cluster of `local`, `container` or, on one node, `slurm`",
+        )
     };
-    match fleet.clusters.of(runner) {
-        Some((_, cluster)) if cluster.backend.runs_anywhere() => Ok(runner.clone()),
-        Some((name, cluster)) => Err(refused(format!(
-            "the cluster `{name}` of `{label}` starts jobs by `{}`",
-            cluster.backend.name()
-        ))),
-        None => Err(refused(format!("no cluster starts jobs on `{label}`"))),
+    let Some((name, cluster)) = fleet.clusters.of(runner) else {
+        return Err(refused(format!("no cluster starts jobs on `{label}`")));
+    };
+    let backend = &cluster.backend;
+    if !backend.runs_locally(envelope.row.node_kind()) {
+        let nodes = match envelope.row.node_kind() {
+            NodeKind::Single => "",
+            NodeKind::Multi => " on several nodes",
+        };
+        return Err(refused(format!(
+            "the cluster `{name}` of `{label}` starts jobs{nodes} by `{}`",
+            backend.name()
+        )));
     }
+    Ok(Chosen {
+        runner: runner.clone(),
+        alone: backend.takes_a_node(),
+        script: backend.script_of(runner).filter(|script| Path::new(script).is_file()),
+        envelope,
+    })
 }
 
 impl LocalRun {
@@ -183,10 +203,16 @@ impl LocalRun {
     pub fn run(&self, chosen: &[Chosen], cancel: &Cancellation, say: &(dyn Fn(&str) + Sync)) -> Vec<Finished> {
         let next = AtomicUsize::new(0);
         let found: Mutex<HashMap<usize, Finished>> = Mutex::default();
+        // Two jobs on one node would measure each other.
+        let node = Mutex::new(());
         let work = || {
             while cancel.signal().is_none() {
                 let index = next.fetch_add(1, Ordering::SeqCst);
                 let Some(job) = chosen.get(index) else { return };
+                let _alone = job.alone.then(|| node.lock().unwrap_or_else(PoisonError::into_inner));
+                if cancel.signal().is_some() {
+                    return;
+                }
                 let place = format!("[{}/{}]", index + 1, chosen.len());
                 let finished = job::Job::new(self, job).run(cancel, &|text| say(&format!("{place} {text}")));
                 if let Some(finished) = finished {

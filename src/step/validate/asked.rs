@@ -38,14 +38,14 @@ pub enum Asked {
 }
 
 impl Asked {
-    /// What a job asks for: its suite, else its cluster's own task, else the default. `roots` are folders that may
-    /// hold task files.
+    /// What a job asks for: the task that it was given beside its row, else its suite, else the default. `roots` are
+    /// folders that may hold task files.
     #[must_use]
-    pub fn of(envelope: &Envelope, cluster: Option<&str>, roots: &[PathBuf]) -> Self {
+    pub fn of(envelope: &Envelope, given: Option<&str>, roots: &[PathBuf]) -> Self {
         let evaluator = envelope.row.eval.evaluator.as_ref();
         let suite = evaluator.map(|e| e.suite.as_str()).filter(|suite| !suite.is_empty());
         let own = evaluator.is_none_or(|e| e.framework == framework::DEFAULT);
-        let Some(name) = suite.or(cluster) else {
+        let Some(name) = given.filter(|_| own).or(suite) else {
             return match own {
                 true => Self::Fleet {
                     default: Task::find(task::DEFAULT, roots)
