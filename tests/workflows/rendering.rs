@@ -46,7 +46,11 @@ fn check_shows_drift_and_unknown_files() {
     write(
         folder.path(),
         path,
-        edit(&text, "timeout-minutes: 45", "timeout-minutes: 46"),
+        edit(
+            &text,
+            "cancel-in-progress: ${{ github.run_attempt == 1 }}",
+            "cancel-in-progress: true",
+        ),
     );
     write(folder.path(), ".github/workflows/own.yml", "on: push\n");
     std::fs::remove_file(folder.path().join(".github/workflows/e2e-tests.yml")).expect("it was rendered");
@@ -54,7 +58,7 @@ fn check_shows_drift_and_unknown_files() {
     assert_eq!(output.status.code(), Some(1));
     let diff = stdout(&output);
     assert!(
-        diff.contains("-    timeout-minutes: 46\n+    timeout-minutes: 45\n"),
+        diff.contains("-  cancel-in-progress: true\n+  cancel-in-progress: ${{ github.run_attempt == 1 }}\n"),
         "{diff}"
     );
     let said = stderr(&output);
