@@ -45,10 +45,7 @@ fn combined<'r>(repository: &'r Repository, keys: &str) -> Act<'r> {
         }
         let given = "      ref: ${{ inputs.ref }}\n";
         assert_eq!(text.matches(given).count(), 2, "{text}");
-        text.replace(
-            given,
-            &format!("{given}      run-eval: 'true'\n      eval-only: 'false'\n"),
-        )
+        text.replace(given, &format!("{given}      run-eval: true\n      eval-only: false\n"))
     })
 }
 
@@ -131,7 +128,7 @@ fn every_kind_of_job_runs_on_slurm() {
     assert_eq!(found, wanted, "{evals:?}{run}");
     assert_eq!(
         (&evals[1][4], &evals[1][5]),
-        (&json!(8), &json!(true)),
+        (&json!(8), &json!("true")),
         "as planned, whatever a script says"
     );
 

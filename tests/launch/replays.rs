@@ -159,7 +159,15 @@ fn a_replay_of_which_too_many_requests_failed_does_not_count() {
 fn an_eval_of_a_replays_server_runs_at_the_servers_own_length() {
     let host = host(20, 0);
     tools::lm_eval();
+    // The eval's own Python is the real one.
+    std::fs::remove_file(host.file("bin/python3")).expect("it goes");
+    host.tool(
+        "vllm",
+        "for one; do case $one in --port=*) port=${one#*=} ;; esac; done
+        exec \"$SWEEPCTL\" mock-server --port \"$port\" --model \"$2\"",
+    );
     let mut job = job();
+    job["row"]["framework"] = "vllm".into();
     for (name, value) in [
         ("run-eval", json!(true)),
         ("eval-only", json!(true)),
