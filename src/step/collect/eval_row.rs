@@ -98,10 +98,7 @@ pub fn rows(
     }
     let planned = job.map(|job| job.row.topology.model_prefix.as_str());
     let prefix = planned.or_else(|| meta.model_prefix());
-    let mut base = base(meta, conc, result, source);
-    if let Some(prefix) = prefix {
-        prefix.clone_into(&mut base.model_prefix);
-    }
+    let base = base(meta, prefix, conc, result, source);
     let mut empty = true;
     let mut groups = Vec::new();
     for (task, metrics) in result.tasks() {
@@ -181,10 +178,10 @@ fn row(
 }
 
 /// Everything of a row that does not depend on the task.
-fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow {
+fn base(meta: &MetaEnv, prefix: Option<&str>, conc: u64, result: &ResultFile, source: &str) -> EvalRow {
     let is_multinode = meta.cell("is_multinode").flag().unwrap_or(false);
     EvalRow {
-        job: job(meta, is_multinode, conc, result.model()),
+        job: job(meta, is_multinode, prefix, conc, result.model()),
         is_multinode,
         conc,
         task: String::new(),
@@ -205,7 +202,7 @@ fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow
 
 /// What is published of a job, by the table of fields: hardware in upper case, framework and precision in lower case,
 /// lengths that are not fixed as 0, and the model that was asked, where the result says which.
-fn job(meta: &MetaEnv, is_multinode: bool, conc: u64, asked: Option<&str>) -> Map<String, Value> {
+fn job(meta: &MetaEnv, is_multinode: bool, prefix: Option<&str>, conc: u64, asked: Option<&str>) -> Map<String, Value> {
     let mut job = Map::new();
     job.insert("is_multinode".to_owned(), is_multinode.into());
     for (field, from, name) in Field::of_evals() {
@@ -215,6 +212,7 @@ fn job(meta: &MetaEnv, is_multinode: bool, conc: u64, asked: Option<&str>) -> Ma
             Field::Runner => text.to_uppercase().into(),
             Field::Framework | Field::Precision => text.to_lowercase().into(),
             Field::Model => asked.unwrap_or(text).into(),
+            Field::ModelPrefix => prefix.unwrap_or(text).into(),
             _ => text.into(),
         };
         job.insert(name.to_owned(), value);

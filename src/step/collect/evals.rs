@@ -253,9 +253,9 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
             Ok(result) => {
                 let (of_file, problems) = eval_row::rows(&set.meta, job, conc, &result, &name, thresholds);
                 let is_limited = was_limited || result.limit().is_some();
-                rows.extend(of_file.into_iter().map(|row| EvalRow {
-                    diagnostic: is_limited,
-                    ..row
+                rows.extend(of_file.into_iter().map(|mut row| {
+                    row.diagnostic = is_limited;
+                    row
                 }));
                 found.extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
             }
