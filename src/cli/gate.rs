@@ -1,4 +1,4 @@
-//! `sweepctl gate`: whether a job behind optional ones runs.
+//! `sweepctl gate`: whether what was collected is published and compared.
 
 use std::path::PathBuf;
 
@@ -13,22 +13,15 @@ use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
 const AFTER_HELP: &str = "\
-A job behind one that may be skipped cannot rely on `success()`. It runs this command instead:
+A job cannot see from conditions alone whether results are worth publishing. The job that collects asks this command, \
+with what became of its steps:
 
-  gate-evals:
-    needs: [setup, sweep-evals, sweep-agentic-evals, ...]
-    if: ${{ !cancelled() }}
-    ...
-      env: { NEEDS: '${{ toJson(needs) }}' }
-      run: >
-        exec sweepctl gate --for collect-evals --needs - --github-output
-        <<< \"$NEEDS\"
-  collect-evals:
-    needs: [gate-evals]
-    if: ${{ !cancelled() && needs.gate-evals.outputs.run == 'true' }}
+  - id: ingest
+    env: { STEPS: '${{ toJson(steps) }}' }
+    run: exec sweepctl gate --for ingest --needs - --plan plan --github-output <<< \"$STEPS\"
 
-The exit code is 0 for both answers. A job that the answer depends on and that is not among `needs` \
-is an error.";
+and the job behind it runs where `steps.ingest.outputs.run` is `true`. The exit code is 0 for both answers. A step that \
+the answer depends on and that is not there is an error.";
 
 /// `sweepctl gate`
 #[derive(Debug, Args)]
@@ -50,10 +43,10 @@ pub struct GateArgs {
     github_output: bool,
 }
 
-/// What became of the jobs that were waited for.
+/// What became of jobs, or of the steps of a job.
 #[derive(Debug, Args)]
 pub struct NeedsArgs {
-    /// The text of `toJson(needs)`; `-` reads standard input
+    /// The text of `toJson(needs)`, or of `toJson(steps)`; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     needs: PathBuf,
 }
@@ -73,7 +66,7 @@ impl GateArgs {
     /// Answers.
     ///
     /// # Errors
-    /// Needs or a plan that cannot be read, and needs that lack a job or a count that the answer depends on.
+    /// Steps or a plan that cannot be read, and steps that lack one, or a count, that the answer depends on.
     pub fn run(&self) -> anyhow::Result<()> {
         let needs = self.needs.read().map_err(Problems::from)?;
         let plan = self

@@ -43,8 +43,6 @@ enum What {
     /// both were made of. Everything that is wrong is listed at once: a plan of no full sweep, and rows that do not say
     /// what they are of, that are there twice, that no single result gives, that the run did not plan, or that are missing.
     Check(Check),
-    /// Print the names of the artifacts that hold a plan's single results
-    Bundles(Bundles),
 }
 
 #[derive(Debug, Args)]
@@ -81,16 +79,6 @@ struct Check {
     json: bool,
 }
 
-#[derive(Debug, Args)]
-struct Bundles {
-    /// The plan: its folder, or its index
-    #[arg(long, value_name = "FILE|DIR")]
-    plan: PathBuf,
-    /// Append the outputs `throughput_bundles` and `eval_bundles` to the file that GITHUB_OUTPUT names
-    #[arg(long)]
-    github_output: bool,
-}
-
 impl ReuseArgs {
     /// Runs the command.
     ///
@@ -100,7 +88,6 @@ impl ReuseArgs {
         match &self.what {
             None => self.decide.run(),
             Some(What::Check(check)) => check.run(),
-            Some(What::Bundles(bundles)) => bundles.run(),
         }
     }
 }
@@ -214,18 +201,4 @@ fn checked_summary(checked: &Checked) -> String {
         text.push_str(&format!("\nMissing:\n\n{}", markdown::list(&names)));
     }
     text
-}
-
-impl Bundles {
-    fn run(&self) -> anyhow::Result<()> {
-        let folder = plan_files::folder(&self.plan).map_err(Problems::from)?;
-        let index = plan_files::index(folder).map_err(Problems::from)?;
-        let mut outputs = plan_files::outputs(&index);
-        outputs.retain(|(name, _)| name.ends_with("_bundles"));
-        if self.github_output {
-            return Ok(runner::append(RunnerFile::Output, &outputs)?);
-        }
-        let lines: Vec<String> = outputs.iter().map(|(name, list)| format!("{name}={list}\n")).collect();
-        output::text(&lines.concat())
-    }
 }

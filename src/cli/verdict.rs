@@ -22,7 +22,7 @@ require of a pull request: GitHub counts a skipped job as passed, the verdict do
 The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it: \
 keep what `sweepctl collect ... --plan F --ledger FILE` writes in that folder.
 
-The plan is read only if the jobs `decide` and `setup` say that there is one.";
+The plan is read only if the job `decide` says that there is one.";
 
 /// `sweepctl verdict`
 #[derive(Debug, Args)]

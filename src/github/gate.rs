@@ -1,23 +1,15 @@
-//! Gates: whether a job behind optional ones runs.
+//! Gates: whether what was collected is published and compared.
 
 use serde::Serialize;
 
-use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
-use super::text::listed;
-use crate::config::problem::{Problem, Problems};
-use crate::matrix::bucket::Bucket;
+use super::needs::{COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
+use crate::config::problem::Problems;
 use crate::plan_files::Index;
 use crate::plural;
 
 /// What a gate stands before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum For {
-    /// The jobs after the canary: they run if it succeeded, or none was planned
-    Canary,
-    /// The collector of throughput results: it runs if something that it collects ran
-    CollectResults,
-    /// The collector of evals: the same
-    CollectEvals,
     /// The publisher: it runs if every collection succeeded and none is empty
     Ingest,
     /// The comparison with earlier results: it runs if there is a collection that succeeded and is not empty
@@ -71,9 +63,9 @@ impl Collector {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Results, Self::Evals];
 
-    /// Its job.
+    /// The step of the job `collect` that does it.
     #[must_use]
-    pub fn job(self) -> &'static str {
+    pub fn step(self) -> &'static str {
         match self {
             Self::Results => COLLECT_RESULTS,
             Self::Evals => COLLECT_EVALS,
@@ -93,80 +85,18 @@ impl Collector {
             Self::Evals => plan.eval_jobs,
         }
     }
-
-    /// The jobs of its buckets.
-    fn bucket_jobs(self) -> Vec<String> {
-        let own = Bucket::ALL
-            .iter()
-            .filter(|bucket| bucket.is_eval() == (self == Self::Evals));
-        own.map(|bucket| needs::job_of(*bucket)).collect()
-    }
 }
 
-/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped.
+/// Answers for a gate, from the steps that collected. The plan is optional: it tells what was not planned from what did
+/// not run.
 ///
 /// # Errors
-/// Jobs that are not among `needs`, and counts that are missing or none.
-pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+/// Steps that are not among `steps`, and counts that are missing or none.
+pub fn gate(gate: For, steps: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     match gate {
-        For::Canary => Ok(canary(needs, plan)?),
-        For::CollectResults => Ok(collector(Collector::Results, needs, plan)?),
-        For::CollectEvals => Ok(collector(Collector::Evals, needs, plan)?),
-        For::Ingest => ingest(needs, plan),
-        For::Comparison => comparison(needs),
+        For::Ingest => ingest(steps, plan),
+        For::Comparison => comparison(steps),
     }
-}
-
-fn canary(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problem> {
-    let (setup, canary) = (needs.job(needs::SETUP)?, needs.job(needs::CANARY)?);
-    if setup.result != JobResult::Success {
-        return Ok(Answer::no(format!(
-            "There is no plan: `setup` ended as {}.",
-            setup.result.as_str()
-        )));
-    }
-    let planned = match plan {
-        Some(plan) => plan.canary.iter().len(),
-        None => setup.count(needs::SETUP, "canary_jobs")?,
-    };
-    Ok(match (planned, canary.result) {
-        (_, JobResult::Success) => Answer::yes("The canary succeeded."),
-        (0, JobResult::Skipped) => Answer::yes("No canary was planned."),
-        (_, JobResult::Skipped) => Answer::no("The canary was planned and skipped: nothing runs without it."),
-        (_, JobResult::Failure) => Answer::no("The canary failed: it stops the fan-out."),
-        (_, JobResult::Cancelled) => Answer::no("The canary was cancelled: it stops the fan-out."),
-    })
-}
-
-/// Whether a collector has something to collect.
-///
-/// # Errors
-/// Jobs of its buckets that are not among `needs`.
-pub fn collector(collector: Collector, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problem> {
-    let what = collector.what();
-    let mut jobs = needs.jobs(&collector.bucket_jobs())?;
-    // The canary is a throughput job; a workflow without canaries has no such job.
-    if collector == Collector::Results
-        && let Some(canary) = needs.0.get(needs::CANARY)
-    {
-        jobs.push((needs::CANARY.to_owned(), canary));
-    }
-    let ran: Vec<&String> = jobs
-        .iter()
-        .filter(|(_, need)| need.result.ran())
-        .map(|(name, _)| name)
-        .collect();
-    if !ran.is_empty() {
-        return Ok(Answer::yes(format!(
-            "There is something to collect: {} ran.",
-            listed(&ran)
-        )));
-    }
-    Ok(Answer::no(match plan.map(|plan| collector.planned(plan)) {
-        Some(0) => format!("No {what} job was planned."),
-        Some(planned) => format!("None of the {planned} planned {what} jobs ran: there is nothing to collect."),
-        None => format!("No {what} job ran: there is nothing to collect."),
-    }))
 }
 
 /// What a collector came to.
@@ -180,35 +110,35 @@ enum Collection {
 }
 
 /// What both collectors came to.
-fn collections(needs: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> {
+fn collections(steps: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> {
     let collection = |collector: Collector| {
-        let job = collector.job();
-        let need = needs.job(job)?;
-        let collection = match need.result {
-            JobResult::Success => Collection::Rows(need.count(job, "rows")?),
+        let id = collector.step();
+        let step = steps.job(id)?;
+        let collection = match step.result {
+            JobResult::Success => Collection::Rows(step.count(id, "rows")?),
             JobResult::Skipped => Collection::None,
-            JobResult::Failure => Collection::Failed(format!("`{job}` failed")),
-            JobResult::Cancelled => Collection::Failed(format!("`{job}` was cancelled")),
+            JobResult::Failure => Collection::Failed(format!("`{id}` failed")),
+            JobResult::Cancelled => Collection::Failed(format!("`{id}` was cancelled")),
         };
         Ok((collector, collection))
     };
     crate::repo::all(Collector::ALL.map(collection))
 }
 
-fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+fn ingest(steps: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     let mut against = Vec::new();
     let mut all = 0;
-    for (collector, collection) in collections(needs)? {
-        let (job, what) = (collector.job(), collector.what());
+    for (collector, collection) in collections(steps)? {
+        let (id, what) = (collector.step(), collector.what());
         let planned = plan.map_or(0, |plan| collector.planned(plan));
         match collection {
             Collection::Failed(reason) => against.push(reason),
-            Collection::Rows(0) => against.push(format!("`{job}` found nothing")),
+            Collection::Rows(0) => against.push(format!("`{id}` found nothing")),
             Collection::Rows(rows) => all += rows,
             Collection::None if planned > 0 => {
                 let were = if planned == 1 { "was" } else { "were" };
                 let jobs = plural::count(planned, &format!("{what} job"));
-                against.push(format!("{jobs} {were} planned and `{job}` did not run"));
+                against.push(format!("{jobs} {were} planned and `{id}` did not run"));
             }
             Collection::None => {}
         }
@@ -222,8 +152,8 @@ fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     })
 }
 
-fn comparison(needs: &Needs) -> Result<Answer, Problems> {
-    let rows = collections(needs)?.into_iter().map(|(_, collection)| match collection {
+fn comparison(steps: &Needs) -> Result<Answer, Problems> {
+    let rows = collections(steps)?.into_iter().map(|(_, collection)| match collection {
         Collection::Rows(rows) => rows,
         Collection::None | Collection::Failed(_) => 0,
     });

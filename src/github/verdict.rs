@@ -4,9 +4,8 @@ use std::collections::HashSet;
 
 use serde::Serialize;
 
-use super::gate::{self, Collector};
 use super::ledger::Ledgers;
-use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, REUSE, REUSE_RESULTS, SETUP};
+use super::needs::{self, CANARY, COLLECT, DECIDE, DROPPED, JobResult, Need, Needs, REUSE_RESULTS};
 use super::text::{code, listed};
 use crate::config::problem::Problem;
 use crate::ledger::State;
@@ -59,7 +58,7 @@ pub struct Line {
     pub missing: Option<usize>,
 }
 
-/// What a run was to do, by what its first jobs say; the plan is worth reading only where there is one.
+/// What a run was to do, by what its first job says; the plan is worth reading only where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Course {
     /// The decision was not to sweep, for this reason.
@@ -75,15 +74,13 @@ pub enum Course {
 /// What a run was to do.
 ///
 /// # Errors
-/// The jobs that decide and plan are not among `needs`.
+/// The job that decides is not among `needs`.
 pub fn course(needs: &Needs) -> Result<Course, Problem> {
-    let (decide, setup) = (needs.job(DECIDE)?, needs.job(SETUP)?);
-    let ended = |job: &str, need: &Need, then: &str| {
-        let message = format!("{} {}: {then}", code(job), ended_as(need.result));
-        Course::Ended(Problem::file("", message).hint("see the log of that job"))
-    };
+    let decide = needs.job(DECIDE)?;
     if decide.result != JobResult::Success {
-        return Ok(ended(DECIDE, decide, "nothing was decided, and nothing ran"));
+        let message = format!("{} {}: nothing ran", code(DECIDE), ended_as(decide.result));
+        let hint = "see which step of that job failed: the decision, the check, the search or the plan";
+        return Ok(Course::Ended(Problem::file("", message).hint(hint)));
     }
     match decide.outputs.get("run").map(String::as_str) {
         Some("true") => {}
@@ -98,22 +95,14 @@ pub fn course(needs: &Needs) -> Result<Course, Problem> {
             return Ok(Course::Ended(problem.hint(DROPPED)));
         }
     }
-    if let Some(reuse) = needs.0.get(REUSE).filter(|reuse| reuse.result.ran()) {
-        match (reuse.result, reuse.outputs.get("reuse").map(String::as_str)) {
-            (JobResult::Success, Some("true")) => {
-                return Ok(Course::Reused(reuse.outputs.get("reason").cloned().unwrap_or_default()));
-            }
-            (JobResult::Success, Some("false")) => {}
-            (JobResult::Success, _) => {
-                let problem = Problem::file("", "`reuse` did not say whether to sweep: it has no output `reuse`");
-                return Ok(Course::Ended(problem.hint(DROPPED)));
-            }
-            _ => return Ok(ended(REUSE, reuse, "nothing was swept, and nothing was taken over")),
+    let said = |output: &str| decide.outputs.get(output).map_or("", String::as_str);
+    match (said("reuse"), said("jobs")) {
+        ("true", _) => Ok(Course::Reused(said("reuse_reason").to_owned())),
+        (_, "") => {
+            let problem = Problem::file("", "`decide` did not say what is planned: it has no output `jobs`");
+            Ok(Course::Ended(problem.hint(DROPPED)))
         }
-    }
-    match setup.result {
-        JobResult::Success => Ok(Course::Swept),
-        _ => Ok(ended(SETUP, setup, "there is no plan, and nothing ran")),
+        _ => Ok(Course::Swept),
     }
 }
 
@@ -155,7 +144,7 @@ pub fn reused(needs: &Needs, reason: &str) -> Verdict {
 #[must_use]
 pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
     let mut problems = vec![problem];
-    problems.extend(others(needs, &[DECIDE, REUSE, SETUP].map(str::to_owned)));
+    problems.extend(others(needs, &[DECIDE.to_owned()]));
     Verdict::new(String::new(), Vec::new(), problems)
 }
 
@@ -182,7 +171,7 @@ pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Ve
         }
     }
     problems.extend(stopped_by_canary(&stopped));
-    problems.extend(uncollected(needs, &plan.index));
+    problems.extend(uncollected(needs, &groups));
     let judged: Vec<String> = groups.iter().map(|group| group.job.clone()).collect();
     problems.extend(others(needs, &judged));
     let reason = match plan.index.jobs {
@@ -268,7 +257,7 @@ impl Group<'_> {
             ),
             (_, JobResult::Skipped) => say(
                 format!("{job} was skipped: its {jobs} never ran"),
-                "see its `if`, and whether the shard list of `setup` reached it",
+                "see its `if`, and whether the shard list of `decide` reached it",
             ),
             (_, JobResult::Success) => self.open(ledgers),
             (_, result) => {
@@ -347,16 +336,16 @@ fn stopped_by_canary(stopped: &[&Group<'_>]) -> Option<Problem> {
     })
 }
 
-/// The counts that `setup` gave the workflow, against the plan: what it lost on the way was not run.
+/// The counts that `decide` gave the workflow, against the plan: what it lost on the way was not run.
 fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
-    let Some(setup) = needs.0.get(SETUP) else {
+    let Some(decide) = needs.0.get(DECIDE) else {
         return Vec::new();
     };
-    let compare = |output: String, planned: usize| match setup.count(SETUP, &output) {
+    let compare = |output: String, planned: usize| match decide.count(DECIDE, &output) {
         Err(problem) => Some(problem),
         Ok(count) if count == planned => None,
         Ok(count) => {
-            let message = format!("`setup` says {count} for {}, the plan says {planned}", code(&output));
+            let message = format!("`decide` says {count} for {}, the plan says {planned}", code(&output));
             Some(Problem::file("", message).hint("see whether the plan is that of this run"))
         }
     };
@@ -379,9 +368,9 @@ fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
         .collect();
     lists.extend(plan.canary.iter().map(|_| CANARY.to_owned()));
     for list in lists {
-        if setup.outputs.get(&list).is_none_or(String::is_empty) {
+        if decide.outputs.get(&list).is_none_or(String::is_empty) {
             let message = format!(
-                "the job `setup` gave no output {}, so its jobs could not start",
+                "the job `decide` gave no output {}, so its jobs could not start",
                 code(&list)
             );
             problems.push(Problem::file("", message).hint(DROPPED));
@@ -390,20 +379,15 @@ fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
     problems
 }
 
-/// Collectors that did not run although there was something to collect.
-fn uncollected(needs: &Needs, plan: &Index) -> Vec<Problem> {
-    let skipped = |collector: &Collector| {
-        let need = needs.0.get(collector.job())?;
-        let asked = gate::collector(*collector, needs, Some(plan)).is_ok_and(|answer| answer.run);
-        (need.result == JobResult::Skipped && asked).then(|| {
-            let message = format!(
-                "{} was skipped although there was something to collect",
-                code(collector.job())
-            );
-            Problem::file("", message).hint("see its `if` and its gate")
-        })
-    };
-    Collector::ALL.iter().filter_map(skipped).collect()
+/// A collection that did not run although something did that it collects.
+fn uncollected(needs: &Needs, groups: &[Group<'_>]) -> Option<Problem> {
+    let ran = |group: &&Group<'_>| needs.0.get(&group.job).is_some_and(|need| need.result.ran());
+    let skipped = needs.0.get(COLLECT)?.result == JobResult::Skipped;
+    let ran: Vec<&String> = groups.iter().filter(ran).map(|group| &group.job).collect();
+    (skipped && !ran.is_empty()).then(|| {
+        let message = format!("{} was skipped although {} ran", code(COLLECT), listed(&ran));
+        Problem::file("", message).hint("see its `if`")
+    })
 }
 
 /// Jobs of no bucket that failed or were cancelled. One that was skipped was optional.
