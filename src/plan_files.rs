@@ -178,9 +178,9 @@ fn shards_of(index: &Index, evals: bool) -> usize {
 /// cancels the rest; and of each bucket
 /// - `<bucket>_jobs`: how many there are,
 /// - `<bucket>_shards`: a list of the numbers of its shards,
-/// - `<bucket>_parallel`: of each shard, how many of its jobs run at a time,
-/// - `<bucket>_envelopes`: of each shard, the list of its envelopes. Where those of the whole plan take more than
-///   [`MAX_INLINE_BYTES`], none are given, and each shard is loaded from the plan instead.
+/// - `<bucket>_inputs`: of each shard, `max-parallel`, how many of its jobs run at a time, and `envelopes`, the list of
+///   them as text. Where those of the whole plan take more than [`MAX_INLINE_BYTES`], that text is empty, and each shard
+///   is loaded from the plan instead.
 ///
 /// GitHub drops an output that holds a masked value; the counts tell. Names use `_`, as expressions like them.
 ///
@@ -200,17 +200,24 @@ pub fn outputs(index: &Index, dir: &Path) -> Result<Vec<(String, String)>, Probl
         let name = bucket.name();
         let of_bucket = index.buckets.get(name).cloned().unwrap_or_default();
         let numbers: Vec<usize> = (0..of_bucket.shards.len()).collect();
-        let parallel: Vec<u64> = of_bucket.shards.iter().map(|shard| shard.max_parallel).collect();
+        let mut texts = inline.remove(name).unwrap_or_default().into_iter();
+        let inputs: Vec<serde_json::Value> = of_bucket
+            .shards
+            .iter()
+            .map(|shard| {
+                let envelopes = texts.next().unwrap_or_default();
+                serde_json::json!({ "max-parallel": shard.max_parallel, "envelopes": envelopes })
+            })
+            .collect();
         outputs.push((format!("{name}_jobs"), of_bucket.jobs.to_string()));
         outputs.push((format!("{name}_shards"), serde_json::json!(numbers).to_string()));
-        outputs.push((format!("{name}_parallel"), serde_json::json!(parallel).to_string()));
-        outputs.push((format!("{name}_envelopes"), inline.remove(name).unwrap_or_default()));
+        outputs.push((format!("{name}_inputs"), serde_json::json!(inputs).to_string()));
     }
     Ok(outputs)
 }
 
-/// Of each bucket the envelopes of its shards, a list of lists; nothing where those of all are too large for outputs.
-fn inline(index: &Index, dir: &Path) -> Result<HashMap<&'static str, String>, Problem> {
+/// Of each bucket the envelopes of its shards, as text; nothing where those of all are too large for outputs.
+fn inline(index: &Index, dir: &Path) -> Result<HashMap<&'static str, Vec<String>>, Problem> {
     let mut inline = HashMap::new();
     let mut bytes = utf16_bytes(&canary_text(index));
     for bucket in Bucket::ALL {
@@ -220,13 +227,14 @@ fn inline(index: &Index, dir: &Path) -> Result<HashMap<&'static str, String>, Pr
         let mut shards = Vec::new();
         for number in 0..of_bucket.shards.len() {
             let text = envelopes_text(&shard_jobs(dir, *bucket, number)?);
-            bytes += utf16_bytes(&text);
+            // Text in JSON has its quotes escaped.
+            bytes += utf16_bytes(&serde_json::Value::from(text.as_str()).to_string());
             shards.push(text);
         }
         if bytes > MAX_INLINE_BYTES {
             return Ok(HashMap::new());
         }
-        inline.insert(bucket.name(), format!("[{}]", shards.join(",")));
+        inline.insert(bucket.name(), shards);
     }
     Ok(inline)
 }

@@ -292,13 +292,3 @@ fn a_pinned_run_may_lack_jobs_but_no_more() {
     left.remove("left/results_bmk");
     left.is_refused(&["--partial"], &["holds neither results_bmk nor eval_results_all"]);
 }
-
-#[test]
-fn the_single_results_of_a_plan_are_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    emit(&folder.path().join("plan"), &[]);
-    let output = run(folder.path(), ["reuse", "bundles", "--plan", "plan"]);
-    let said = stdout(&output);
-    assert!(said.contains(r#"eval_bundles=["bundle_evals_0"]"#), "{said}");
-    assert!(said.contains("throughput_bundles=[\"bundle_single_node_"), "{said}");
-}

@@ -290,7 +290,7 @@ impl<'p, K: std::hash::Hash + Eq + Clone> Planned<'p, K> {
 
 /// Holds what was published against what the single results give.
 fn compare(path: &Path, published: &[Value], made: &[Value], partial: bool, problems: &mut Problems) {
-    // A run that was cancelled may have bundled nothing.
+    // A run that was cancelled may have left nothing.
     if partial && made.is_empty() {
         return;
     }
