@@ -137,6 +137,12 @@ pub struct Artifact {
     pub name: String,
     /// Whether its content is gone.
     pub expired: bool,
+    /// Its number.
+    #[serde(default)]
+    pub id: u64,
+    /// `sha256:` and the hex digits of its archive; `None` of artifacts before 2025.
+    #[serde(default)]
+    pub digest: Option<String>,
 }
 
 /// A job of a run.

@@ -5,7 +5,7 @@
 //! 2022-11-28, and its "Rate limits for the REST API".
 
 pub(crate) mod answers;
-mod budget;
+pub(crate) mod budget;
 mod error;
 mod requests;
 mod settings;
@@ -13,6 +13,7 @@ mod transport;
 
 pub use error::Error;
 pub use settings::Settings;
+pub(crate) use transport::Known;
 
 use crate::changelog::link::Slug;
 
@@ -20,6 +21,18 @@ use crate::changelog::link::Slug;
 pub struct Client {
     transport: transport::Transport,
     repository: Slug,
+    api: String,
+    token: Option<String>,
+}
+
+/// What a request needs that is too large for this client: its answer is streamed by whoever asks.
+pub(crate) struct Access {
+    /// The API's address, without a slash at its end.
+    pub api: String,
+    /// The repository.
+    pub repository: Slug,
+    /// The token, where there is one.
+    pub token: Option<String>,
 }
 
 impl Client {
@@ -31,6 +44,8 @@ impl Client {
         Ok(Self {
             transport: transport::Transport::new(&settings)?,
             repository: settings.repository,
+            api: settings.api,
+            token: settings.token,
         })
     }
 
@@ -39,6 +54,25 @@ impl Client {
     pub fn with_reserve(mut self) -> Self {
         self.transport.use_reserve();
         self
+    }
+
+    /// What other requests are made with.
+    pub(crate) fn access(&self) -> Access {
+        Access {
+            api: self.api.clone(),
+            repository: self.repository.clone(),
+            token: self.token.clone(),
+        }
+    }
+
+    /// Answers to reads with their tags, to be kept for [`Self::remember`]. What has not changed then costs nothing.
+    pub(crate) fn known(&self) -> Vec<Known> {
+        self.transport.known()
+    }
+
+    /// Takes answers that an earlier client knew.
+    pub(crate) fn remember(&self, known: Vec<Known>) {
+        self.transport.remember(known);
     }
 
     /// The repository.
