@@ -74,7 +74,10 @@ fn fetched(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>) -> BTr
                 shard.len()
             );
             let parallel = inputs["max-parallel"].as_u64().expect("a limit");
-            assert!((1..=shard.len() as u64).contains(&parallel), "{bucket} {number}: {parallel}");
+            assert!(
+                (1..=shard.len() as u64).contains(&parallel),
+                "{bucket} {number}: {parallel}"
+            );
             jobs.extend(shard);
         }
         assert_eq!(outputs[&format!("{bucket}_jobs")], jobs.len().to_string(), "{bucket}");

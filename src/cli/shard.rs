@@ -34,8 +34,7 @@ impl Shard {
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let jobs =
-            plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
+        let jobs = plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
         if self.github_output {
             return Ok(runner::append(RunnerFile::Output, &plan_files::shard_outputs(&jobs))?);
         }

@@ -275,7 +275,10 @@ fn act() -> PathBuf {
 fn node() -> PathBuf {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&folders).map(|folder| folder.join("node"));
-    found.into_iter().find(|path| path.exists()).expect("node is there: run `tests/tools`")
+    found
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("node is there: run `tests/tools`")
 }
 
 /// The actions that have a stand-in, each with the commit that the settings pin it to.

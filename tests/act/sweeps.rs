@@ -241,9 +241,16 @@ fn a_plan_without_evals_is_green_without_their_collector() {
     // The job that collects passes over the side that nobody planned.
     let step = |name: &str| {
         let steps = &run.job("", "collect").steps;
-        steps.iter().find(|(step, _)| step == name).map_or("-", |(_, result)| result.as_str())
+        steps
+            .iter()
+            .find(|(step, _)| step == name)
+            .map_or("-", |(_, result)| result.as_str())
     };
-    assert_eq!([step("Collect results"), step("Collect evals")], ["success", "skipped"], "{run}");
+    assert_eq!(
+        [step("Collect results"), step("Collect evals")],
+        ["success", "skipped"],
+        "{run}"
+    );
 }
 
 #[test]

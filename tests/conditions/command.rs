@@ -106,7 +106,11 @@ fn a_sweep_takes_few_hosted_jobs() {
     assert_eq!(hosted(&run["jobs"]), ["decide", "collect", "verdict", "comment"]);
     // Of these one stands before the GPUs, and none inside of what they are called with.
     for id in ["canary", "sweep-evals", "sweep-multi-node-8k1k"] {
-        assert_eq!(hosted(&job(&run["jobs"], id)["legs"][0]["jobs"]), Vec::<String>::new(), "{id}");
+        assert_eq!(
+            hosted(&job(&run["jobs"], id)["legs"][0]["jobs"]),
+            Vec::<String>::new(),
+            "{id}"
+        );
     }
     let large = simulated(&LOADED);
     assert_eq!(hosted(&job(&large["jobs"], "sweep-evals")["legs"][0]["jobs"]), ["load"]);
@@ -119,7 +123,10 @@ const LOADED: [&str; 2] = ["--output", r#"decide.evals_inputs=[{"envelopes":"","
 fn shards_are_loaded_only_where_their_envelopes_are_not_handed_on() {
     let inside = |more: &[&str]| job(&simulated(more)["jobs"], "sweep-evals")["legs"][0]["jobs"].clone();
     let (handed_on, loaded) = (inside(&[]), inside(&LOADED));
-    assert_eq!((&job(&handed_on, "load")["runs"], &job(&loaded, "load")["runs"]), (&Json::from(false), &Json::from(true)));
+    assert_eq!(
+        (&job(&handed_on, "load")["runs"], &job(&loaded, "load")["runs"]),
+        (&Json::from(false), &Json::from(true))
+    );
     let benchmarks = job(&handed_on, "one-node")["legs"].clone();
     assert_eq!(benchmarks.as_array().map(Vec::len), Some(2));
     assert_eq!(job(&loaded, "one-node")["legs"], benchmarks);

@@ -259,7 +259,12 @@ fn steps_come_through_standard_input_and_answers_go_to_outputs() {
 fn steps_that_are_none_are_refused() {
     let plan = Plan::new(&[]);
     let unknown = json!({ "collect-results": { "outcome": "neutral", "outputs": {} } });
-    for steps in [json!([]), json!("x"), unknown, json!({ "collect-results": { "outputs": {} } })] {
+    for steps in [
+        json!([]),
+        json!("x"),
+        unknown,
+        json!({ "collect-results": { "outputs": {} } }),
+    ] {
         let said = ask(&plan, "ingest", &steps, false).expect_err("no steps");
         assert!(said.contains("toJson"), "{said}");
     }

@@ -166,17 +166,18 @@ fn all_problems_are_said_not_the_first() {
         said.verdict["reason"],
         "The run did not do what was planned: 3 problems."
     );
-    assert!(
-        problems.iter().any(|p| p.contains("`chart` failed")),
-        "{problems:?}"
-    );
+    assert!(problems.iter().any(|p| p.contains("`chart` failed")), "{problems:?}");
 }
 
 #[test]
 fn a_failed_decision_check_or_plan_fails_the_run() {
     let plan = Plan::new(&[]);
     let nothing = |ended: &[(&str, &str)]| needs(&plan, ended);
-    for (result, word) in [("failure", "failed"), ("cancelled", "was cancelled"), ("skipped", "was skipped")] {
+    for (result, word) in [
+        ("failure", "failed"),
+        ("cancelled", "was cancelled"),
+        ("skipped", "was skipped"),
+    ] {
         let said = judge(&plan, &nothing(&[("decide", result)]), &[]);
         assert_eq!(said.only(), format!("`decide` {word}: nothing ran"));
     }
@@ -299,7 +300,10 @@ fn counts_that_the_workflow_lost_or_changed_are_seen() {
         "multi_node_other_jobs",
     ] {
         let mut needs = green(&plan);
-        needs["decide"]["outputs"].as_object_mut().expect("outputs").remove(lost);
+        needs["decide"]["outputs"]
+            .as_object_mut()
+            .expect("outputs")
+            .remove(lost);
         let said = judge(&plan, &needs, &[]);
         assert!(said.only().contains(&format!("`{lost}`")), "{}", said.only());
     }

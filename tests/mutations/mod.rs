@@ -325,6 +325,7 @@ fn mutated(file: &str, from: &str, to: &str) -> (Vec<Arc<Source>>, Labels) {
     let rendered = render(&templates.expect("templates"), &labels, &settings).expect("it renders");
     let sources = rendered
         .into_iter()
+        .filter(|file| file.path.ends_with(".yml"))
         .map(|file| Arc::new(Source::new(file.path, file.text)));
     (sources.collect(), labels)
 }

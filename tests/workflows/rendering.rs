@@ -332,7 +332,11 @@ fn wrong_settings_are_all_said() {
             "version: v7.0.1, sha: 3d3c42e5aac5ba805825da76410c181273ba90b1",
             "version: v7.0.1, sha: v7",
         );
-        let text = edit(&text, "  benchmark: { contents: read }", "  benchmark: { content: read }");
+        let text = edit(
+            &text,
+            "  benchmark: { contents: read }",
+            "  benchmark: { content: read }",
+        );
         let text = edit(&text, "  load: {}", "  load: { contents: admin }");
         let text = edit(&text, "  default: 15", "  default: 10000");
         let text = edit(&text, "  from: build", "  from: build\n  version: v1");

@@ -159,7 +159,8 @@ fn is_skipped(step: &Node<'_>, scope: &Scope) -> bool {
         cancelled: false,
     };
     let scope = scope.clone().in_status(status);
-    let holds = Condition::parse(text).and_then(|condition| condition.map(|condition| condition.holds(&scope)).transpose());
+    let holds =
+        Condition::parse(text).and_then(|condition| condition.map(|condition| condition.holds(&scope)).transpose());
     matches!(holds, Ok(Some(false)))
 }
 
