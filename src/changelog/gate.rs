@@ -37,6 +37,14 @@ pub struct Findings {
     pub ended_last_line: bool,
 }
 
+impl Findings {
+    /// Whether the change is in order and gives nothing to plan: links were set right, or the last line was ended.
+    #[must_use]
+    pub fn is_only_a_correction(&self) -> bool {
+        self.problems.0.is_empty() && self.entries.is_empty() && (self.corrected_links > 0 || self.ended_last_line)
+    }
+}
+
 /// The two sides and what is known of the change.
 #[derive(Debug, Clone, Copy)]
 pub struct Comparison<'a> {

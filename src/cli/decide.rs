@@ -4,12 +4,15 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 
+use super::client::ClientArgs;
 use super::inputs::LabelsArgs;
 use super::output;
+use crate::config::labels::Labels;
 use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
-use crate::github::decide::{self, Decision};
-use crate::github::event::Event;
+use crate::github::checks;
+use crate::github::decide::{self, Decision, Facts, Question};
+use crate::github::event::{self, Event};
 use crate::github::facts::{self, Missing};
 use crate::github::text;
 use crate::repo::Repo;
@@ -21,8 +24,13 @@ deliveries, change its labels, and see what they would do before anyone sets the
 
   sweepctl decide --event labeled.json
 
-Of the head commit only the message is read, through git, for the skip marker. On GitHub Actions a commit that is not \
-in the clone is an error: check out with `fetch-depth: 0`. Locally it is a warning, and no marker is assumed.";
+Of the commits only the head's message and the changelog are read, through git. On GitHub Actions a commit that is not \
+in the clone is an error: check out with `fetch-depth: 0`. Locally it is a warning, and no marker and an added entry are \
+assumed.
+
+GitHub is asked for few events: of a merge group for the newest `Verdict` of the pull request's head (two requests), and, \
+where the labels file says `require-sweep: true`, whether a full sweep of the head has passed. The token is that of \
+GH_TOKEN, else GITHUB_TOKEN; locally nothing is asked without one.";
 
 /// `sweepctl decide`
 #[derive(Debug, Args)]
@@ -30,6 +38,8 @@ in the clone is an error: check out with `fetch-depth: 0`. Locally it is a warni
 pub struct Decide {
     #[command(flatten)]
     event: EventArgs,
+    #[command(flatten)]
+    client: ClientArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -61,7 +71,8 @@ impl Decide {
     /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:
     /// two primary labels, a dispatch that does not say what to sweep.
     pub fn run(&self) -> anyhow::Result<()> {
-        let decision = self.event.decision()?.map_err(Problems::from)?;
+        let given = self.event.read()?;
+        let decision = given.decision(Some(&self.client))?.map_err(Problems::from)?;
         if self.github_output {
             runner::append(RunnerFile::Output, &decision.outputs())?;
         }
@@ -73,30 +84,33 @@ impl Decide {
     }
 }
 
+/// An event that was read, and the labels that give it a meaning.
+#[derive(Debug)]
+pub struct Given {
+    /// The payload's text.
+    pub payload: Source,
+    /// The event's name.
+    pub name: String,
+    event: Event,
+    labels: Labels,
+}
+
 impl EventArgs {
-    /// The decision on the event, or why it is refused.
+    /// Reads the event, once: it may come through standard input.
     ///
     /// # Errors
-    /// An event or a labels file that cannot be read, and commits that are missing on GitHub Actions.
-    pub fn decision(&self) -> Result<Result<Decision, Problem>, Problems> {
-        let (event, labels) = super::inputs::both(self.event(), self.labels.load())?;
-        let missing = if runner::on_actions() {
-            Missing::Refuse
-        } else {
-            Missing::Note
-        };
-        let facts = facts::gather(&event, || Repo::open(Path::new(".")), missing)?;
-        for assumption in &facts.assumed {
-            anstream::eprintln!("note: {}", text::one_line(assumption));
-        }
-        Ok(decide::decide(&event, &facts, &labels))
+    /// No event, and an event or a labels file that cannot be read.
+    pub fn read(&self) -> Result<Given, Problems> {
+        let ((payload, name, event), labels) = super::inputs::both(self.event(), self.labels.load())?;
+        Ok(Given {
+            payload,
+            name,
+            event,
+            labels,
+        })
     }
 
-    /// The payload's text, and the event's name where it is given.
-    ///
-    /// # Errors
-    /// No event, or one that cannot be read.
-    pub fn payload(&self) -> Result<(Source, Option<String>), Problem> {
+    fn event(&self) -> Result<(Source, String, Event), Problems> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let path = self
             .event
@@ -104,20 +118,78 @@ impl EventArgs {
             .or_else(|| variable("GITHUB_EVENT_PATH").map(PathBuf::from));
         let Some(path) = path else {
             let problem = Problem::file("", "there is no event: GITHUB_EVENT_PATH is not set");
-            return Err(problem.hint("name the file of a payload with --event"));
+            return Err(problem.hint("name the file of a payload with --event").into());
         };
-        let name = self.event_name.clone().or_else(|| variable("GITHUB_EVENT_NAME"));
-        Ok((text::read(&path)?, name))
-    }
-
-    fn event(&self) -> Result<Event, Problems> {
-        let (payload, name) = self.payload()?;
-        let mut event = Event::parse(name.as_deref(), &payload.text, &payload.name)?;
+        let payload = text::read(&path)?;
+        let name = match self.event_name.clone().or_else(|| variable("GITHUB_EVENT_NAME")) {
+            Some(name) => name,
+            None => event::look(&payload.text, &payload.name)?.to_owned(),
+        };
+        let mut event = Event::parse(Some(&name), &payload.text, &payload.name)?;
         if let (Event::Push(push), Some(asked)) = (&mut event, &self.r#ref) {
             push.r#ref.clone_from(asked);
         }
-        Ok(event)
+        Ok((payload, name, event))
     }
+}
+
+impl Given {
+    /// The decision on the event, or why it is refused. GitHub is asked where a decision turns on it and a client is
+    /// given; locally also only with a token.
+    ///
+    /// # Errors
+    /// On GitHub Actions, commits that are missing and requests that fail.
+    pub fn decision(&self, client: Option<&ClientArgs>) -> Result<Result<Decision, Problem>, Problems> {
+        let missing = if runner::on_actions() {
+            Missing::Refuse
+        } else {
+            Missing::Note
+        };
+        let mut facts = facts::gather(&self.event, || Repo::open(Path::new(".")), missing)?;
+        let decide = |facts: &Facts| decide::decide(&self.event, facts, &self.labels);
+        let mut decision = decide(&facts);
+        let question = decision.as_ref().ok().and_then(|made| decide::question(&self.event, made));
+        if let Some(question) = question {
+            let asked = match client.filter(|_| missing == Missing::Refuse || has_token()) {
+                Some(client) => ask(question, client, &mut facts),
+                None => Err(Problem::file("", "GitHub is not asked").into()),
+            };
+            match (asked, missing, client) {
+                (Ok(()), ..) => decision = decide(&facts),
+                (Err(problems), Missing::Refuse, Some(_)) => return Err(problems),
+                (Err(problems), ..) => facts.assumed.push(assumed(question, &problems)),
+            }
+        }
+        for assumption in &facts.assumed {
+            anstream::eprintln!("note: {}", text::one_line(assumption));
+        }
+        Ok(decision)
+    }
+}
+
+fn has_token() -> bool {
+    let set = |name: &str| std::env::var(name).is_ok_and(|token| !token.trim().is_empty());
+    set("GH_TOKEN") || set("GITHUB_TOKEN")
+}
+
+/// Adds the answer to a question to what is known.
+fn ask(question: Question<'_>, client: &ClientArgs, facts: &mut Facts) -> Result<(), Problems> {
+    let client = client.client()?;
+    match question {
+        Question::HeadVerdict(group) => facts.head_verdict = Some(checks::head_verdict(&client, group.pull()?)?),
+        Question::FullSweep(head) => facts.full_sweep = Some(checks::full_sweep_passed(&client, head)?),
+    }
+    Ok(())
+}
+
+/// What is assumed where GitHub gives no answer.
+fn assumed(question: Question<'_>, problems: &Problems) -> String {
+    let why = problems.0.first().map_or("", |problem| problem.message.as_str());
+    let instead = match question {
+        Question::HeadVerdict(_) => "the verdict of the pull request's head is taken to have passed",
+        Question::FullSweep(_) => "no full sweep is assumed to have passed",
+    };
+    format!("{why}: {instead}")
 }
 
 /// The decision on a terminal: the sentence, then what is not `false` or empty.

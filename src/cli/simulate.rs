@@ -15,7 +15,6 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::source::Source;
 use crate::config::workflows::Workflows;
 use crate::github::decide::Decision;
-use crate::github::event;
 use crate::github::needs::JobResult;
 use crate::github::text::one_line;
 use crate::matrix::bucket;
@@ -70,6 +69,9 @@ pub struct Simulate {
     /// The job during which the run is cancelled
     #[arg(long, value_name = "JOB", help_heading = "What goes wrong")]
     cancelled_in: Option<String>,
+    /// How often the run was started: above 1, the event is an earlier one and stays as it was
+    #[arg(long, value_name = "N", default_value_t = 1, help_heading = "What goes wrong", value_parser = clap::value_parser!(u64).range(1..))]
+    attempt: u64,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -113,22 +115,18 @@ impl Simulate {
         let sources = crate::repo::all(paths.iter().map(|path| Source::read(path).map(Arc::new)))?;
         let (files, problems) = Files::parse(&sources);
         problems.into_result()?;
-        let (payload, name) = self.event.payload().map_err(Problems::from)?;
-        let name = match name {
-            Some(name) => name,
-            None => event::look(&payload.text, &payload.name)
-                .map_err(Problems::from)?
-                .to_owned(),
-        };
-        let decision = self.event.decision()?;
+        let given = self.event.read()?;
+        let decision = given.decision(None)?;
         let scratch = tempfile::tempdir()?;
         let ask = Ask {
             workflow: &self.workflow,
-            event: &name,
-            payload: &serde_json::from_str(&payload.text)?,
+            event: &given.name,
+            payload: &serde_json::from_str(&given.payload.text)?,
+            attempt: self.attempt,
             commands: Commands {
                 plan: self.plan(decision.as_ref().ok(), scratch.path())?,
                 decision,
+                later: None,
             },
             faults: Faults {
                 results: self.results.iter().cloned().collect(),

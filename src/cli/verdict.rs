@@ -7,8 +7,11 @@ use clap::Args;
 
 use super::gate::NeedsArgs;
 use super::output;
-use crate::config::problem::{Problems, printable};
+use crate::config::problem::{Problem, Problems, printable};
+use crate::github::checks;
+use crate::github::client::{Client, Settings};
 use crate::github::ledger::Ledgers;
+use crate::github::needs::{DECIDE, Needs};
 use crate::github::text;
 use crate::github::verdict::{self, Course, Planned, Verdict};
 use crate::plan_files;
@@ -22,7 +25,11 @@ require of a pull request: GitHub counts a skipped job as passed, the verdict do
 The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it: \
 keep what `sweepctl collect ... --plan F --ledger FILE` writes in that folder.
 
-The plan is read only if the job `decide` says that there is one.";
+The plan is read only if the job `decide` says that there is one.
+
+In a run of a pull request that was started again, GitHub is asked for the verdicts of the commit (one request, with the \
+token of GH_TOKEN): this run's would be the newest and cover that of a later run, so it fails where that did not pass. A \
+full sweep that passed is noted as an annotation, which `sweepctl decide` finds where `require-sweep` asks for one.";
 
 /// `sweepctl verdict`
 #[derive(Debug, Args)]
@@ -50,7 +57,12 @@ impl VerdictArgs {
     /// # Errors
     /// Everything that was planned and did not run or did not succeed, and inputs that cannot be read.
     pub fn run(&self) -> anyhow::Result<()> {
-        let verdict = self.verdict()?;
+        let needs = self.needs.read().map_err(Problems::from)?;
+        let mut verdict = self.verdict(&needs)?;
+        verdict.extend(later(&needs)?);
+        if verdict.ok && verdict::is_of_a_full_sweep(&needs) && runner::on_actions() {
+            runner::annotate(runner::Level::Notice, checks::FULL_SWEEP, &verdict.reason, None);
+        }
         runner::summarize(&markdown(&verdict))?;
         if let Some(out) = &self.output {
             let written = file::write_atomic(out, &serde_json::to_vec(&verdict)?);
@@ -64,12 +76,11 @@ impl VerdictArgs {
         Ok(())
     }
 
-    fn verdict(&self) -> Result<Verdict, Problems> {
-        let needs = self.needs.read()?;
-        match verdict::course(&needs)? {
-            Course::NoSweep(reason) => return Ok(verdict::no_sweep(&needs, &reason)),
-            Course::Reused(reason) => return Ok(verdict::reused(&needs, &reason)),
-            Course::Ended(problem) => return Ok(verdict::ended(&needs, problem)),
+    fn verdict(&self, needs: &Needs) -> Result<Verdict, Problems> {
+        match verdict::course(needs)? {
+            Course::NoSweep(reason) => return Ok(verdict::no_sweep(needs, &reason)),
+            Course::Reused(reason) => return Ok(verdict::reused(needs, &reason)),
+            Course::Ended(problem) => return Ok(verdict::ended(needs, problem)),
             Course::Swept => {}
         }
         let plan = Planned {
@@ -77,7 +88,23 @@ impl VerdictArgs {
             envelopes: plan_files::envelopes(&self.plan)?,
         };
         let ledgers = self.results.as_deref().map(Ledgers::read).transpose()?;
-        Ok(verdict::with_plan(&needs, &plan, ledgers.as_ref()))
+        Ok(verdict::with_plan(needs, &plan, ledgers.as_ref()))
+    }
+}
+
+/// What a later run's verdict holds against that of a run that was started again.
+fn later(needs: &Needs) -> Result<Option<Problem>, Problems> {
+    let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
+    let of_a_pull_request = std::env::var("GITHUB_EVENT_NAME").is_ok_and(|name| name == "pull_request");
+    let again = of_a_pull_request && number("GITHUB_RUN_ATTEMPT").is_some_and(|attempt| attempt > 1);
+    let output = |name: &str| needs.0.get(DECIDE).and_then(|decide| decide.outputs.get(name));
+    let decides = output("decides").is_some_and(|decides| decides == "true");
+    match (number("GITHUB_RUN_ID"), output("head_ref")) {
+        (Some(run), Some(commit)) if again && decides && !commit.is_empty() => {
+            let client = Client::new(Settings::from_environment(None)?)?.with_reserve();
+            Ok(checks::later_verdict(&client, commit, run)?)
+        }
+        _ => Ok(None),
     }
 }
 

@@ -25,6 +25,10 @@ pub struct Labels {
     pub modifiers: IndexMap<String, Modifier>,
     /// The text in a head commit's message that skips a pull request's benchmarks.
     pub skip_marker: String,
+    /// Whether a pull request that adds changelog entries may merge only after a full sweep of its newest commit passed,
+    /// whatever labels it has then.
+    #[schemars(default)]
+    pub require_sweep: bool,
     /// When a push may take over a pull request's sweep.
     pub reuse: Reuse,
 }
@@ -120,12 +124,14 @@ impl Labels {
             }
         }
         let skip_marker = f.required(d, "skip-marker", Decoder::string);
+        let require_sweep = f.optional(d, "require-sweep", Decoder::boolean).unwrap_or(false);
         let reuse = f.required(d, "reuse", reuse);
         f.finish(d);
         Some(Self {
             primary: primary?,
             modifiers: modifiers?,
             skip_marker: skip_marker?,
+            require_sweep,
             reuse: reuse?,
         })
     }

@@ -1,17 +1,24 @@
 //! The decision on an event: whether a sweep starts, of what, and how.
 //!
-//! Everything here is computed from values: the event, what git says of its commits, and the labels file. Nothing is
-//! read, and nothing of the network is asked.
+//! Everything here is computed from values: the event, what git and, for few events, GitHub say of its commits, and the
+//! labels file. Nothing is read, and nothing of the network is asked.
+
+mod pull_request;
 
 use serde::Serialize;
 
-use super::event::{Action, Event, Inputs, PullRequest, Push};
-use super::text::{any_of, code, listed};
+use super::checks::HeadVerdict;
+use super::event::{Event, Inputs, MergeGroup, Push};
+use super::standing::decides;
+use super::text::code;
 use crate::config::asked::{Asked, output_name, value_text};
-use crate::config::labels::{Labels, Modifier, Primary};
+use crate::config::labels::Labels;
 use crate::config::problem::Problem;
+use crate::repo::CHANGELOG;
 
-/// What git says of an event's commits.
+pub(super) use pull_request::Carried;
+
+/// What is known of an event's commits.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The head commit's message; `None` where the commit is not here, which reads as one without a marker.
@@ -20,8 +27,26 @@ pub struct Facts {
     pub base: String,
     /// The head commit; empty where the decision needs none.
     pub head: String,
+    /// What happened to the changelog between the two.
+    pub change: Change,
+    /// The newest verdict of the pull request's head, of a merge group; `None` where it was not asked for.
+    pub head_verdict: Option<HeadVerdict>,
+    /// Whether a full sweep of the head has passed; `None` where it was not asked for.
+    pub full_sweep: Option<bool>,
     /// What could not be looked up, each with what is assumed instead.
     pub assumed: Vec<String>,
+}
+
+/// What happens to the changelog between two commits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Change {
+    /// It gains entries, or is changed in a way that its check refuses; or it is not known, which reads as this.
+    #[default]
+    Entries,
+    /// It is corrected and gains no entry, as its check allows: a link that was set right, a last line that was ended.
+    Correction,
+    /// It stays as it is.
+    None,
 }
 
 /// What is decided about an event. Field names, with `_`, are those of the outputs.
@@ -46,8 +71,13 @@ pub struct Decision {
     /// Whether a pull request's checks run, which take no GPU. They run on every event of an open pull request: a
     /// skipped job counts as passed, and must not cover a failure of the same commit.
     pub checks: bool,
-    /// Whether the run takes the place of the pull request's running sweep (see [`concurrency_group`]).
+    /// Whether the run takes the place of the pull request's running sweep (see [`super::standing::group`]).
     pub restarts: bool,
+    /// Whether the run reports as the check that branches require (see [`decides`]).
+    pub decides: bool,
+    /// Whether the verdict fails, however the run goes: the pull request's head has no verdict that passed, or no full
+    /// sweep where the labels file asks for one.
+    pub blocked: bool,
     /// Whether the commits come from another repository.
     ///
     /// This is told, not enforced. A fork's pull request runs the workflow file of that fork, which need not ask this
@@ -97,182 +127,76 @@ impl Decision {
     }
 }
 
+/// What GitHub must be asked before an event is decided about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Question<'e> {
+    /// The newest verdict of the head of the pull request that this merge group is for.
+    HeadVerdict(&'e MergeGroup),
+    /// Whether a full sweep of this commit has passed.
+    FullSweep(&'e str),
+}
+
+/// What is asked about an event, where anything is: only what its decision without an answer turns on.
+#[must_use]
+pub fn question<'e>(event: &'e Event, decision: &Decision) -> Option<Question<'e>> {
+    match event {
+        Event::MergeGroup(group) => Some(Question::HeadVerdict(group)),
+        Event::PullRequest(pull) if decision.blocked => Some(Question::FullSweep(pull.head.as_str())),
+        _ => None,
+    }
+}
+
 /// Decides about an event.
 ///
 /// # Errors
-/// A pull request with two primary labels, and a dispatch that does not say what to sweep.
+/// A pull request with two primary labels, a merge group that names no pull request, and a dispatch that does not say
+/// what to sweep.
 pub fn decide(event: &Event, facts: &Facts, labels: &Labels) -> Result<Decision, Problem> {
-    match event {
-        Event::PullRequest(pull) => pull_request(pull, facts, labels),
-        Event::Push(push) => Ok(pushed(push, facts)),
-        Event::WorkflowDispatch(inputs) => dispatched(inputs),
-        Event::Other(name) => Ok(Decision::no(format!("{} events start no sweep.", code(name)))),
-    }
-}
-
-/// The concurrency group of an event's run, in a workflow whose groups cancel what runs in them.
-///
-/// GitHub claims a workflow's group before it evaluates any `if`, so a run that will do nothing cancels a sweep if it
-/// shares its group. The workflow's expression must therefore say exactly what this function says:
-/// - `sweep-pr-<number>` on `pull_request` events of open pull requests (`github.event.pull_request.state`) whose
-///   action is `opened`, `reopened`, `ready_for_review` or `synchronize`, or `labeled` or `unlabeled` where
-///   `github.event.label.name` is one of [`sweep_labels`], written out in it (GitHub's `contains` ignores case, and so
-///   does this module);
-/// - `sweep-run-<run id>`, which no other run has, on everything else: another label, another action, and every push,
-///   because merges neither cancel each other nor wait.
-#[must_use]
-pub fn concurrency_group(event: &Event, labels: &Labels, run_id: u64) -> String {
-    match event {
-        Event::PullRequest(pull) if restarts(pull, labels) => format!("sweep-pr-{}", pull.number),
-        _ => format!("sweep-run-{run_id}"),
-    }
-}
-
-/// The labels whose coming or going restarts a pull request's sweep.
-pub fn sweep_labels(labels: &Labels) -> impl Iterator<Item = &str> {
-    labels.primary.keys().chain(labels.modifiers.keys()).map(String::as_str)
-}
-
-/// Whether what happened to a pull request changes what its sweep is.
-fn restarts(pull: &PullRequest, labels: &Labels) -> bool {
-    pull.open
-        && match &pull.action {
-            Action::Opened | Action::Reopened | Action::ReadyForReview | Action::Synchronize => true,
-            Action::Labeled(label) | Action::Unlabeled(label) => {
-                sweep_labels(labels).any(|known| is_same(known, label))
-            }
-            Action::Closed | Action::Other(_) => false,
-        }
-}
-
-/// GitHub keeps the case of a label's name and ignores it otherwise.
-fn is_same(known: &str, label: &str) -> bool {
-    known.eq_ignore_ascii_case(label)
-}
-
-fn pull_request(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<Decision, Problem> {
-    if !pull.open {
-        return Ok(Decision {
-            fork: pull.fork,
-            ..Decision::no("The pull request is closed.")
-        });
-    }
-    let (sweep, reason) = asked(pull, facts, labels)?;
-    Ok(Decision {
-        reason,
-        base_ref: facts.base.clone(),
-        head_ref: facts.head.clone(),
-        checks: true,
-        restarts: restarts(pull, labels),
-        fork: pull.fork,
-        ..sweep.unwrap_or_default()
+    let decision = match event {
+        Event::PullRequest(pull) => pull_request::decide(pull, facts, labels)?,
+        Event::Push(push) => pushed(push, facts),
+        Event::MergeGroup(group) => queued(group, facts)?,
+        Event::WorkflowDispatch(inputs) => dispatched(inputs)?,
+        Event::Other(name) => Decision::no(format!("{} events start no sweep.", code(name))),
+    };
+    let decision = Decision {
+        decides: decides(event, labels),
+        ..decision
+    };
+    Ok(match event {
+        Event::PullRequest(pull) if labels.require_sweep => pull_request::held(decision, pull, facts, labels),
+        _ => decision,
     })
 }
 
-/// The sweep that an open pull request asks for, or none, and why.
-fn asked(pull: &PullRequest, facts: &Facts, labels: &Labels) -> Result<(Option<Decision>, String), Problem> {
-    if !restarts(pull, labels) {
-        return Ok((None, no_restart(&pull.action)));
-    }
-    let carried = Carried::of(pull.number, &pull.labels, labels)?;
-    Ok(match carried.primary {
-        _ if pull.draft => (
-            None,
-            "A draft starts no GPU job: mark it as ready for review.".to_owned(),
-        ),
-        None => (None, no_primary(pull, &carried, labels)),
-        Some(_) if is_marked(facts, labels) => {
-            let marker = code(&labels.skip_marker);
-            let reason =
-                format!("The head commit's message says {marker}: its benchmarks are skipped, its checks are not.");
-            (None, reason)
-        }
-        Some((name, how)) => (Some(carried.sweep(how)), carried.reason(name)),
-    })
-}
-
-fn no_restart(action: &Action) -> String {
-    match action {
-        Action::Labeled(label) => format!("The label {} does not concern sweeps.", code(label)),
-        Action::Unlabeled(label) => format!("The removed label {} does not concern sweeps.", code(label)),
-        Action::Other(name) => format!("{} changes nothing about a sweep.", code(name)),
-        _ => "The action changes nothing about a sweep.".to_owned(),
+/// Why a change of the changelog gives nothing to plan; `None` where it may.
+fn nothing_to_plan(change: Change) -> Option<String> {
+    match change {
+        Change::Entries => None,
+        Change::Correction => Some(format!("The change only corrects {}: there is nothing to plan.", code(CHANGELOG))),
+        Change::None => Some(format!("The change leaves {} as it is: there is nothing to plan.", code(CHANGELOG))),
     }
 }
 
-fn no_primary(pull: &PullRequest, carried: &Carried<'_>, labels: &Labels) -> String {
-    let choices: Vec<&String> = labels.primary.keys().collect();
-    let add = format!("add {}", any_of(&choices));
-    match &pull.action {
-        Action::Unlabeled(label) if labels.primary.keys().any(|known| is_same(known, label)) => {
-            format!("The label {} was removed: no label asks for a sweep.", code(label))
-        }
-        _ if !carried.modifiers.is_empty() => {
-            let names: Vec<&str> = carried.modifiers.iter().map(|(name, _)| *name).collect();
-            let verb = if names.len() == 1 { "changes" } else { "change" };
-            format!(
-                "{} only {verb} a sweep that another label starts: {add}.",
-                listed(&names)
+/// A merge queue does not sweep: what was swept is the pull request's head, and the queue would hold every other merge
+/// for the hours that it takes.
+fn queued(group: &MergeGroup, facts: &Facts) -> Result<Decision, Problem> {
+    let pull = group.pull()?;
+    let (blocked, reason) = match &facts.head_verdict {
+        None => (false, format!("The verdict of pull request {pull}'s head counts.")),
+        Some(verdict) => {
+            let head = code(verdict.head.get(..9).unwrap_or(&verdict.head));
+            let said = verdict.standing.said();
+            (
+                !verdict.standing.passed(),
+                format!("The verdict of pull request {pull}'s head {head} counts, which {said}."),
             )
         }
-        _ => format!("No label asks for a sweep: {add}."),
-    }
-}
-
-fn is_marked(facts: &Facts, labels: &Labels) -> bool {
-    facts
-        .head_message
-        .as_ref()
-        .is_some_and(|message| message.contains(&labels.skip_marker))
-}
-
-/// The labels of a pull request that mean something here.
-pub(super) struct Carried<'l> {
-    pub primary: Option<(&'l str, &'l Primary)>,
-    pub modifiers: Vec<(&'l str, &'l Modifier)>,
-}
-
-impl<'l> Carried<'l> {
-    /// # Errors
-    /// Two primary labels.
-    pub fn of(pull: u64, carried: &[String], labels: &'l Labels) -> Result<Self, Problem> {
-        let has = |known: &str| carried.iter().any(|label| is_same(known, label));
-        let primary = labels.primary.iter().filter(|(name, _)| has(name));
-        let primary: Vec<(&str, &Primary)> = primary.map(|(name, how)| (name.as_str(), how)).collect();
-        if primary.len() > 1 {
-            let names: Vec<&str> = primary.iter().map(|(name, _)| *name).collect();
-            let message = format!(
-                "pull request {pull} carries {} primary labels: {}",
-                names.len(),
-                listed(&names)
-            );
-            return Err(Problem::file("", message).hint("keep the one that says how to sweep, and remove the others"));
-        }
-        let modifiers = labels.modifiers.iter().filter(|(name, _)| has(name));
-        Ok(Self {
-            primary: primary.first().copied(),
-            modifiers: modifiers.map(|(name, how)| (name.as_str(), how)).collect(),
-        })
-    }
-
-    fn sweep(&self, primary: &Primary) -> Decision {
-        let asked = self.modifiers.iter().map(|(_, modifier)| &modifier.asked);
-        Decision {
-            run: true,
-            asked: asked.fold(primary.asked.clone(), Asked::with_switches),
-            canary: primary.canary,
-            reusable: primary.is_full() && self.modifiers.iter().all(|(_, modifier)| modifier.reusable),
-            ..Decision::default()
-        }
-    }
-
-    fn reason(&self, primary: &str) -> String {
-        let names: Vec<&str> = self.modifiers.iter().map(|(name, _)| *name).collect();
-        match names.is_empty() {
-            true => format!("The label {} asks for a sweep.", code(primary)),
-            false => format!("The label {} asks for a sweep, with {}.", code(primary), listed(&names)),
-        }
-    }
+    };
+    Ok(Decision {
+        blocked,
+        ..Decision::no(reason)
+    })
 }
 
 /// A merge sweeps in full and at once: neither labels nor a skip marker are asked.
@@ -283,6 +207,13 @@ fn pushed(push: &Push, facts: &Facts) -> Decision {
     }
     if push.after.is_none() {
         return Decision::no(format!("The push deleted {}.", code(&push.r#ref)));
+    }
+    if let Some(reason) = nothing_to_plan(facts.change) {
+        return Decision {
+            base_ref: facts.base.clone(),
+            head_ref: facts.head.clone(),
+            ..Decision::no(reason)
+        };
     }
     let short = |hash: &str| code(hash.get(..9).unwrap_or(hash));
     let head = short(&facts.head);

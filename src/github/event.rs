@@ -3,14 +3,15 @@
 //! Payloads hold hundreds of fields and gain new ones: what is not used is not looked at, and what is used must be
 //! there and of its kind. Field names are those of GitHub's "Webhook events and payloads".
 
+mod payload;
+
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
 use super::text::code;
 use crate::config::asked::{Asked, Refs, boolean, text};
-use crate::config::problem::{Problem, nearest};
-
-/// The branch that merges go to where a payload does not name it.
-const MAIN: &str = "main";
+use crate::config::problem::Problem;
+use payload::{DispatchPayload, MergeGroupPayload, PullRequestPayload, PushPayload};
 
 /// An event, as far as it is known here.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,6 +20,8 @@ pub enum Event {
     PullRequest(PullRequest),
     /// Commits, or their removal, on a branch or tag.
     Push(Push),
+    /// A merge queue asks for the checks of a merge group.
+    MergeGroup(MergeGroup),
     /// Somebody, or a command, asked for a run.
     WorkflowDispatch(Inputs),
     /// Any other event, by its name.
@@ -34,6 +37,8 @@ pub struct PullRequest {
     pub number: u64,
     /// Whether it is open.
     pub open: bool,
+    /// Whether it was merged.
+    pub merged: bool,
     /// Whether it is a draft.
     pub draft: bool,
     /// The labels that it carries now: with one that was just added, without one that was just removed.
@@ -87,6 +92,35 @@ impl Push {
     #[must_use]
     pub fn is_to_default_branch(&self) -> bool {
         self.r#ref.strip_prefix("refs/heads/") == Some(&self.default_branch)
+    }
+}
+
+/// What a merge queue is about to merge: the base with one pull request, and with those before it in the queue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MergeGroup {
+    /// The group's ref in full: `refs/heads/gh-readonly-queue/<base>/pr-<number>-<hash>`.
+    pub r#ref: String,
+    /// The commit that would become the base's.
+    pub head: Hash,
+}
+
+impl MergeGroup {
+    /// The pull request that the group was made for, which only the ref names. Those before it in the queue have groups
+    /// of their own.
+    ///
+    /// # Errors
+    /// A ref of another form.
+    pub fn pull(&self) -> Result<u64, Problem> {
+        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
+        let found = self.r#ref.strip_prefix("refs/heads/gh-readonly-queue/").and_then(|rest| {
+            // A branch's name may hold slashes, and may look like a pull request: the last part counts.
+            let (number_text, hash) = rest.rsplit_once('/')?.1.strip_prefix("pr-")?.split_once('-')?;
+            Hash::new(hash).and(number(number_text))
+        });
+        found.ok_or_else(|| {
+            let message = format!("{} does not name the pull request of a merge group", code(&self.r#ref));
+            Problem::file("", message).hint("its form is refs/heads/gh-readonly-queue/BASE/pr-NUMBER-HASH")
+        })
     }
 }
 
@@ -166,6 +200,10 @@ impl Event {
             "pull_request" => serde_json::from_str::<PullRequestPayload>(payload)
                 .map_err(failed)?
                 .event(place),
+            "merge_group" => {
+                let payload: MergeGroupPayload = serde_json::from_str(payload).map_err(failed)?;
+                Ok(payload.event())
+            }
             "push" => Ok(serde_json::from_str::<PushPayload>(payload).map_err(failed)?.event()),
             "workflow_dispatch" => {
                 let payload: DispatchPayload = serde_json::from_str(payload).map_err(failed)?;
@@ -187,10 +225,16 @@ impl Event {
 pub fn look(payload: &str, place: &str) -> Result<&'static str, Problem> {
     #[derive(Deserialize)]
     struct Marks {
-        pull_request: Option<serde::de::IgnoredAny>,
-        before: Option<serde::de::IgnoredAny>,
+        pull_request: Option<IgnoredAny>,
+        merge_group: Option<IgnoredAny>,
+        before: Option<IgnoredAny>,
         #[serde(default, deserialize_with = "present")]
         inputs: bool,
+        #[serde(default, deserialize_with = "present")]
+        client_payload: bool,
+        comment: Option<IgnoredAny>,
+        issue: Option<IgnoredAny>,
+        schedule: Option<IgnoredAny>,
     }
     let marks: Marks = serde_json::from_str(payload).map_err(|error| {
         Problem::file(place, format!("this is no event: {error}"))
@@ -199,130 +243,27 @@ pub fn look(payload: &str, place: &str) -> Result<&'static str, Problem> {
     match marks {
         Marks { inputs: true, .. } => Ok("workflow_dispatch"),
         Marks {
+            client_payload: true, ..
+        } => Ok("repository_dispatch"),
+        Marks {
             pull_request: Some(_), ..
         } => Ok("pull_request"),
+        Marks {
+            merge_group: Some(_), ..
+        } => Ok("merge_group"),
         Marks { before: Some(_), .. } => Ok("push"),
+        Marks {
+            comment: Some(_),
+            issue: Some(_),
+            ..
+        } => Ok("issue_comment"),
+        Marks { schedule: Some(_), .. } => Ok("schedule"),
         _ => Err(Problem::file(place, "the payload does not say what event it is of")
             .hint("name the event with --event-name, or set GITHUB_EVENT_NAME")),
     }
 }
 
-/// A dispatch without inputs has `"inputs": null`.
+/// A dispatch without inputs has `"inputs": null`, one of a repository may have `"client_payload": null`.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
-    serde::de::IgnoredAny::deserialize(deserializer).map(|_| true)
-}
-
-#[derive(Deserialize)]
-struct Named {
-    name: String,
-}
-
-#[derive(Deserialize)]
-struct Repository {
-    full_name: String,
-}
-
-#[derive(Deserialize)]
-struct Side {
-    sha: Hash,
-    /// `null` where the repository is gone.
-    #[serde(deserialize_with = "Option::deserialize")]
-    repo: Option<Repository>,
-}
-
-#[derive(Deserialize)]
-struct PullRequestFields {
-    number: u64,
-    state: String,
-    draft: bool,
-    labels: Vec<Named>,
-    base: Side,
-    head: Side,
-}
-
-#[derive(Deserialize)]
-struct PullRequestPayload {
-    action: String,
-    label: Option<Named>,
-    pull_request: PullRequestFields,
-}
-
-impl PullRequestPayload {
-    fn event(self, place: &str) -> Result<Event, Problem> {
-        let pull = self.pull_request;
-        let label = |label: Option<Named>| {
-            label.map(|label| label.name).ok_or_else(|| {
-                Problem::file(place, format!("the event {} names no label", code(&self.action)))
-                    .hint("its field `label.name` is missing")
-            })
-        };
-        let action = match self.action.as_str() {
-            "opened" => Action::Opened,
-            "reopened" => Action::Reopened,
-            "ready_for_review" => Action::ReadyForReview,
-            "synchronize" => Action::Synchronize,
-            "labeled" => Action::Labeled(label(self.label)?),
-            "unlabeled" => Action::Unlabeled(label(self.label)?),
-            "closed" => Action::Closed,
-            other => Action::Other(other.to_owned()),
-        };
-        let open = match pull.state.as_str() {
-            "open" => true,
-            "closed" => false,
-            other => {
-                let message = format!("{} is no state of a pull request", code(other));
-                return Err(Problem::file(place, message).hint(nearest(other, ["open", "closed"])));
-            }
-        };
-        let fork = match (&pull.base.repo, &pull.head.repo) {
-            (Some(base), Some(head)) => !base.full_name.eq_ignore_ascii_case(&head.full_name),
-            _ => true,
-        };
-        Ok(Event::PullRequest(PullRequest {
-            action,
-            number: pull.number,
-            open,
-            draft: pull.draft,
-            labels: pull.labels.into_iter().map(|label| label.name).collect(),
-            base: pull.base.sha,
-            head: pull.head.sha,
-            fork,
-        }))
-    }
-}
-
-#[derive(Deserialize)]
-struct PushRepository {
-    default_branch: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct PushPayload {
-    r#ref: String,
-    before: Hash,
-    after: Hash,
-    #[serde(default)]
-    forced: bool,
-    repository: Option<PushRepository>,
-}
-
-impl PushPayload {
-    fn event(self) -> Event {
-        let some = |hash: Hash| (!hash.is_zero()).then_some(hash);
-        Event::Push(Push {
-            r#ref: self.r#ref,
-            default_branch: self
-                .repository
-                .and_then(|repository| repository.default_branch)
-                .unwrap_or_else(|| MAIN.to_owned()),
-            before: some(self.before),
-            after: some(self.after),
-            forced: self.forced,
-        })
-    }
-}
-
-#[derive(Deserialize)]
-struct DispatchPayload {
-    inputs: Option<Inputs>,
+    IgnoredAny::deserialize(deserializer).map(|_| true)
 }

@@ -1,9 +1,11 @@
-//! What git knows of an event's commits: their message, and what the head is compared with.
+//! What git knows of an event's commits: their message, what the head is compared with, and what the changelog gains.
 
-use super::decide::Facts;
+use super::decide::{Change, Facts};
 use super::event::{Event, Hash, PullRequest, Push};
+use crate::changelog::gate::Comparison;
+use crate::changelog::text::Text;
 use crate::config::problem::{Problem, Problems};
-use crate::repo::Repo;
+use crate::repo::{CHANGELOG, Repo, Revision, display_name};
 
 /// What to do about commits that are not in this clone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,9 +28,14 @@ pub fn gather(
     let Some(asked) = Asked::by(event) else {
         return Ok(Facts::default());
     };
-    let (message, base) = match &open() {
-        Ok(repo) => (asked.message(repo), asked.base(repo)),
-        Err(problem) => (Err(problem.clone()), Err(problem.clone())),
+    let (message, base, change) = match &open() {
+        Ok(repo) => {
+            let base = asked.base(repo);
+            // Without a base there is no comparison, and one problem says so.
+            let change = base.as_ref().map_or(Ok(Change::default()), |base| asked.change(repo, base));
+            (asked.message(repo), base, change)
+        }
+        Err(problem) => (Err(problem.clone()), Err(problem.clone()), Ok(Change::default())),
     };
     let mut assumed = Vec::new();
     let mut problems = Problems::default();
@@ -45,6 +52,10 @@ pub fn gather(
         or(problem, instead);
         base
     });
+    let change = change.unwrap_or_else(|problem| {
+        or(problem, "an added entry is assumed");
+        Change::default()
+    });
     if missing == Missing::Refuse {
         problems.into_result()?;
     }
@@ -52,7 +63,9 @@ pub fn gather(
         head_message,
         base,
         head: asked.head().as_str().to_owned(),
+        change,
         assumed,
+        ..Facts::default()
     })
 }
 
@@ -109,6 +122,13 @@ impl<'e> Asked<'e> {
         }
     }
 
+    /// What happens to the changelog between a base and the head.
+    fn change(&self, repo: &Repo, base: &str) -> Result<Change, Problem> {
+        let head = repo.revision(self.head().as_str())?;
+        let base = (!base.is_empty()).then(|| repo.revision(base)).transpose()?;
+        change(repo, base.as_ref(), &head)
+    }
+
     /// What stands in for the base where only the event is known, and in which words.
     fn base_of_the_event(&self) -> (String, &'static str) {
         match self {
@@ -122,6 +142,28 @@ impl<'e> Asked<'e> {
             },
         }
     }
+}
+
+/// What happens to the changelog between two commits; the base is `None` for a first commit.
+fn change(repo: &Repo, base: Option<&Revision>, head: &Revision) -> Result<Change, Problem> {
+    let before = base.map(|base| repo.bytes(base, CHANGELOG)).transpose()?.flatten();
+    let after = repo.bytes(head, CHANGELOG)?;
+    if before == after {
+        return Ok(Change::None);
+    }
+    let (before, after) = (before.unwrap_or_default(), after.unwrap_or_default());
+    let base_name = base.map_or_else(String::new, |base| display_name(base, CHANGELOG));
+    let head_name = display_name(head, CHANGELOG);
+    let comparison = Comparison {
+        base: &Text::new(&base_name, &before),
+        head: &Text::new(&head_name, &after),
+        base_commit: "",
+        pull_request: None,
+    };
+    Ok(match comparison.judge().is_only_a_correction() {
+        true => Change::Correction,
+        false => Change::Entries,
+    })
 }
 
 /// No branch holds the commits that a forced push replaced, so no clone of branches brings them.

@@ -2,6 +2,7 @@
 //! and what may be taken from them.
 
 pub(crate) mod baseline;
+pub mod checks;
 pub(crate) mod client;
 pub(crate) mod comment;
 pub mod decide;
@@ -12,6 +13,7 @@ pub(crate) mod gate;
 pub(crate) mod ledger;
 pub mod needs;
 pub(crate) mod reuse;
+pub mod standing;
 pub(crate) mod stats;
 pub(crate) mod text;
 pub(crate) mod verdict;

@@ -118,11 +118,19 @@ fn ended_as(result: JobResult) -> &'static str {
 /// The verdict on a run that was not to sweep: green, unless one of its other jobs failed.
 #[must_use]
 pub fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
-    Verdict::new(
-        format!("No sweep was asked for. {reason}"),
-        Vec::new(),
-        others(needs, &[]),
-    )
+    let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
+    problems.extend(others(needs, &[]));
+    Verdict::new(format!("No sweep was asked for. {reason}"), Vec::new(), problems)
+}
+
+/// What the decision holds against any verdict, as it says itself.
+fn blocked(needs: &Needs) -> Option<Problem> {
+    let outputs = &needs.0.get(DECIDE)?.outputs;
+    (outputs.get("blocked").map(String::as_str) == Some("true")).then(|| {
+        let reason = outputs.get("reason").map_or("the decision says so", |reason| reason.trim_end_matches('.'));
+        let message = format!("nothing may be merged by this run: {reason}");
+        Problem::file("", message).hint("get what is missing to pass, then start this run again")
+    })
 }
 
 /// The verdict on a run in which an earlier one stood in: green if its results were taken over.
@@ -132,7 +140,8 @@ pub fn reused(needs: &Needs, reason: &str) -> Verdict {
         .0
         .get(REUSE_RESULTS)
         .is_none_or(|need| need.result == JobResult::Skipped);
-    let mut problems = others(needs, &[]);
+    let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
+    problems.extend(others(needs, &[]));
     if skipped {
         let message = format!("{} did not run: no results were taken over", code(REUSE_RESULTS));
         problems.push(Problem::file("", message).hint("see its `if`, and whether the verdict waits for it"));
@@ -152,7 +161,8 @@ pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
 /// results of whole buckets are known.
 #[must_use]
 pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Verdict {
-    let mut problems = counts(needs, &plan.index);
+    let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
+    problems.extend(counts(needs, &plan.index));
     let groups = groups(plan);
     let canary_stopped =
         plan.index.canary.is_some() && needs.0.get(CANARY).is_none_or(|n| n.result != JobResult::Success);
@@ -197,6 +207,23 @@ impl Verdict {
             hints,
         }
     }
+
+    /// Adds what else is wrong.
+    pub fn extend(&mut self, more: impl IntoIterator<Item = Problem>) {
+        let mut hints = std::mem::take(&mut self.hints);
+        hints.extend(more);
+        *self = Self::new(std::mem::take(&mut self.reason), std::mem::take(&mut self.buckets), hints);
+    }
+}
+
+/// Whether the run that is judged is a full sweep, or has one stand in, by the labels that started it.
+#[must_use]
+pub fn is_of_a_full_sweep(needs: &Needs) -> bool {
+    let says = |name: &str| {
+        let decide = needs.0.get(DECIDE);
+        decide.and_then(|decide| decide.outputs.get(name)).map(String::as_str) == Some("true")
+    };
+    says("run") && says("reusable")
 }
 
 /// The jobs of one job of the workflow.

@@ -47,6 +47,8 @@ pub struct Model {
     pub sources: &'static [&'static str],
     /// The labels that restart a sweep, as a JSON list.
     pub sweep_labels: String,
+    /// The labels that ask for a sweep.
+    pub primary_labels: Vec<String>,
     /// Every bucket, in the order of a plan.
     pub buckets: Vec<BucketJob>,
     /// The ids of the jobs of all buckets.
@@ -202,6 +204,7 @@ impl Model {
                 .all(|action| settings.actions.contains_key(*action)),
             sources: SOURCES,
             sweep_labels: serde_json::json!(sweep_labels).to_string(),
+            primary_labels: labels.primary.keys().cloned().collect(),
             sweep_jobs: buckets.iter().map(|bucket| bucket.job).collect(),
             buckets,
             decided,

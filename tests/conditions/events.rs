@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use sweepctl::config::labels::{BUILT_IN, Labels};
 use sweepctl::config::source::Source;
-use sweepctl::github::decide::{Facts, concurrency_group};
+use sweepctl::github::decide::Facts;
 use sweepctl::github::event::Event;
 use sweepctl::github::facts::{self, Missing};
+use sweepctl::github::standing;
 use sweepctl::repo::Repo;
 use sweepctl::workflow::check::Files;
 use sweepctl::workflow::simulate::{Faults, Simulation};
@@ -49,10 +50,9 @@ impl Table {
 }
 
 fn words(row: &Row) -> Vec<&'static str> {
-    let event = if row.column(0).starts_with("push") {
-        "push"
-    } else {
-        "pull"
+    let event = match row.column(0).split(' ').next() {
+        Some(other @ ("push" | "merge_group")) => other,
+        _ => "pull",
     };
     row.column(3).split_whitespace().chain([event]).collect()
 }
@@ -61,11 +61,12 @@ fn words(row: &Row) -> Vec<&'static str> {
 fn play(row: &Row, files: &Files<'_>, labels: &Labels) -> Result<Simulation, String> {
     let payload = row.payload();
     let event = Event::parse(Some(&payload.name), &payload.body.to_string(), "event.json");
-    let facts = match &event {
+    let mut facts = match &event {
         Ok(event) => facts::gather(event, || Repo::open(HISTORY.folder.path()), Missing::Refuse)
             .map_err(|problems| problems.to_string())?,
         Err(_) => Facts::default(),
     };
+    row.answer(&mut facts);
     let plan = |canary: bool, evals_only: bool| {
         let name = match (evals_only, canary) {
             (true, _) => "evals",
@@ -77,7 +78,7 @@ fn play(row: &Row, files: &Files<'_>, labels: &Labels) -> Result<Simulation, Str
     super::play(
         files,
         "run-sweep",
-        labels,
+        &row.labels(labels),
         (&payload.name, &payload.body),
         &facts,
         plan,
@@ -139,22 +140,29 @@ impl Table {
         if played.starts != self.starts(row) {
             said.push(format!("starts: {} ({})", played.starts, played.why));
         } else if played.starts {
-            said.extend(self.wrong_start(&words, played));
+            said.extend(self.wrong_start(row, &words, played));
         }
         said
     }
 
     /// What is wrong with a run that starts as it should: its jobs, its verdict, its group.
-    fn wrong_start(&self, words: &[&str], played: &Simulation) -> Vec<String> {
+    fn wrong_start(&self, row: &Row, words: &[&str], played: &Simulation) -> Vec<String> {
         let unknown = self.jobs.keys().filter(|job| played.job(job).is_none());
         let mut said: Vec<String> = unknown
             .map(|job| format!("the workflow has no job {job}: take its line out of events.txt"))
             .collect();
         let refused = words.contains(&"refused");
-        let verdict = if refused { "failure" } else { "success" };
+        let verdict = if refused || words.contains(&"blocked") { "failure" } else { "success" };
         let found = played.job("verdict").map(|job| (job.result.as_str(), job.why.as_str()));
         if found.map(|(result, _)| result) != Some(verdict) {
             said.push(format!("the verdict is {found:?}, not {verdict}"));
+        }
+        // What is refused is said where branches see it, but for drafts.
+        let decides = words.contains(&"decides") || (refused && !row.column(2).contains("draft"));
+        let name = if decides { "Verdict" } else { "No verdict" };
+        let found = played.job("verdict").map(|job| job.legs.iter().map(|leg| leg.name.as_str()).collect());
+        if found != Some(vec![name]) {
+            said.push(format!("the verdict is called {found:?}, not {name}"));
         }
         // Two primary labels are said once more on everything that would restart a sweep.
         let restarts = words.contains(&"restarts") || (refused && words.contains(&"pull"));
@@ -179,7 +187,7 @@ fn jobs_run_as_the_table_of_events_says() {
     assert_none("events", rows.len(), &missed(&rendered(), &labels(), None));
 }
 
-/// The group's expression says what `concurrency_group` says, so `decide` and the workflow cannot come apart.
+/// The group's expression says what `standing::group` says, so `decide` and the workflow cannot come apart.
 #[test]
 fn the_rendered_group_is_that_of_the_decision() {
     let (table, labels, sources) = (table(), labels(), rendered());
@@ -188,7 +196,7 @@ fn the_rendered_group_is_that_of_the_decision() {
     let missed = misses(&rows, |row| {
         let payload = row.payload();
         let event = Event::parse(Some(&payload.name), &payload.body.to_string(), "event.json").ok()?;
-        let wanted = concurrency_group(&event, &labels, 1);
+        let wanted = standing::group(&event, &labels, 1, 1).name;
         let group = play(row, &files, &labels)
             .map(|played| played.group)
             .unwrap_or_else(|error| error);

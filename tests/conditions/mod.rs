@@ -4,6 +4,7 @@ mod command;
 mod engine;
 pub mod events;
 pub mod faults;
+pub mod sequences;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -140,9 +141,11 @@ pub fn play(
         workflow,
         event: name,
         payload,
+        attempt: 1,
         commands: Commands {
             decision,
             plan: Ok(plan),
+            later: None,
         },
         faults,
     };

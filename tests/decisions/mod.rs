@@ -1,9 +1,11 @@
 //! `sweepctl decide`, `gate` and `verdict`: the real binary on real payloads and real repositories.
 
+pub mod answers;
+mod asking;
 mod gate;
 mod history;
 mod locally;
-mod payload;
+pub mod payload;
 mod verdict;
 
 use std::path::{Path, PathBuf};
@@ -13,14 +15,15 @@ use std::sync::{Arc, LazyLock};
 use serde_json::Value;
 use sweepctl::config::labels::{BUILT_IN, Labels};
 use sweepctl::config::source::Source;
-use sweepctl::github::decide::{self, concurrency_group};
+use sweepctl::github::decide;
 use sweepctl::github::event::Event;
 use sweepctl::github::facts::{self, Missing};
+use sweepctl::github::standing;
 use sweepctl::repo::Repo;
 
 use crate::support::{assert_none, lines_of_table, misses, stderr, stdout, sweepctl, write};
 use history::History;
-use payload::{Payload, payload};
+use payload::{Payload, has, payload};
 
 pub static HISTORY: LazyLock<History> = LazyLock::new(History::new);
 
@@ -98,8 +101,20 @@ fn decide_as_a_step(row: &Row, out: &Path) -> (Output, PathBuf) {
     let payload = row.payload();
     let event = write(out, &format!("{}.json", row.line), payload.body.to_string());
     let outputs = out.join(format!("{}.out", row.line));
-    let output = decider(HISTORY.folder.path())
-        .args(["decide", "--github-output"])
+    let github = row.github();
+    let mut command = match &github {
+        Some(github) => github.command(HISTORY.folder.path()),
+        None => decider(HISTORY.folder.path()),
+    };
+    if has(row.column(2), "require-sweep") {
+        let text = BUILT_IN.replace("require-sweep: false", "require-sweep: true");
+        let labels = write(out, &format!("{}.yaml", row.line), text);
+        command.arg("decide").arg("--labels").arg(labels);
+    } else {
+        command.arg("decide");
+    }
+    let output = command
+        .arg("--github-output")
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_EVENT_PATH", event)
         .env("GITHUB_EVENT_NAME", payload.name)
@@ -169,8 +184,9 @@ fn decide_with(row: &Row, labels: &Labels) -> String {
     let open = || Repo::open(HISTORY.folder.path());
     let event = Event::parse(Some(&payload.name), &payload.body.to_string(), "event.json");
     let decision = event.map_err(Into::into).and_then(|event| {
-        let facts = facts::gather(&event, open, Missing::Refuse)?;
-        Ok::<_, sweepctl::config::problem::Problems>(decide::decide(&event, &facts, labels)?)
+        let mut facts = facts::gather(&event, open, Missing::Refuse)?;
+        row.answer(&mut facts);
+        Ok::<_, sweepctl::config::problem::Problems>(decide::decide(&event, &facts, &row.labels(labels))?)
     });
     match decision {
         Ok(decision) => words(&serde_json::to_value(decision).expect("JSON")),
@@ -209,7 +225,7 @@ fn swapped(one: &str, other: &str) -> String {
 fn exchanging_any_two_labels_breaks_the_table() {
     let rows = table();
     let built_in = labels(BUILT_IN);
-    let names: Vec<&str> = decide::sweep_labels(&built_in).collect();
+    let names: Vec<&str> = standing::sweep_labels(&built_in).collect();
     let breaks = |labels: &Labels| rows.iter().any(|row| decide_with(row, labels) != row.wanted());
     assert!(!breaks(&built_in));
     let mut pairs = Vec::new();
@@ -233,14 +249,17 @@ fn only_what_restarts_a_sweep_shares_its_concurrency_group() {
         let Ok(event) = Event::parse(Some(&payload.name), &payload.body.to_string(), "event.json") else {
             continue;
         };
-        let group = concurrency_group(&event, &labels, 77);
+        let group = standing::group(&event, &labels, 77, 1);
         let wanted = match row.column(3).split_whitespace().any(|word| word == "restarts") {
             true => "sweep-pr-12",
             // Two primary labels are said once more on everything that would restart a sweep.
             false if row.column(3) == "refused" && payload.name == "pull_request" => "sweep-pr-12",
             false => "sweep-run-77",
         };
-        assert_eq!(group, wanted, "{}", row.text);
+        assert_eq!((group.name.as_str(), group.cancels), (wanted, true), "{}", row.text);
+        // Started again, the run stays where it is and waits.
+        let group = standing::group(&event, &labels, 77, 2);
+        assert_eq!((group.name.as_str(), group.cancels), (wanted, false), "{}", row.text);
     }
 }
 

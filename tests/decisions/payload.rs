@@ -20,6 +20,7 @@ pub fn payload(event: &str, labels: &str, also: &str, history: &History) -> Payl
     match kind {
         "push" => push(rest, also, history),
         "dispatch" => dispatch(also),
+        "merge_group" => merge_group(rest, history),
         "event" => Payload {
             name: rest.to_owned(),
             body: json!({ "repository": repository("acme/bench", "main"), "sender": user() }),
@@ -29,12 +30,12 @@ pub fn payload(event: &str, labels: &str, also: &str, history: &History) -> Payl
 }
 
 /// `name=value` among the words of a column.
-fn set<'a>(also: &'a str, name: &str) -> Option<&'a str> {
+pub fn set<'a>(also: &'a str, name: &str) -> Option<&'a str> {
     also.split_whitespace()
         .find_map(|word| word.split_once('=').filter(|(n, _)| *n == name).map(|(_, value)| value))
 }
 
-fn has(also: &str, word: &str) -> bool {
+pub fn has(also: &str, word: &str) -> bool {
     also.split_whitespace().any(|w| w == word)
 }
 
@@ -67,12 +68,13 @@ fn pull_request(action: &str, moved: &str, labels: &str, also: &str, history: &H
         () => home.clone(),
     };
     let labels: Vec<Value> = labels.split_whitespace().map(label).collect();
-    let closed = has(also, "closed");
+    let merged = has(also, "merged");
+    let closed = merged || has(also, "closed");
     let mut body = json!({
         "action": action,
         "number": 12,
         "pull_request": {
-            "id": 1234, "number": 12, "title": "Measure it", "body": null, "locked": false, "merged": closed,
+            "id": 1234, "number": 12, "title": "Measure it", "body": null, "locked": false, "merged": merged,
             "state": if closed { "closed" } else { "open" },
             "draft": has(also, "draft"),
             "user": user(),
@@ -120,6 +122,29 @@ fn push(branch: &str, also: &str, history: &History) -> Payload {
     });
     Payload {
         name: "push".to_owned(),
+        body,
+    }
+}
+
+/// A merge group for a pull request, `gh-readonly-queue/<base>/pr-<number>-<the base's commit>`, or another ref.
+fn merge_group(of: &str, history: &History) -> Payload {
+    let (base, head) = (history.commit("tip"), history.commit("merged"));
+    let r#ref = match of.split_once(' ') {
+        Some((base_branch, number)) => {
+            format!("refs/heads/gh-readonly-queue/{base_branch}/pr-{}-{base}", number.trim())
+        }
+        None => of.to_owned(),
+    };
+    let body = json!({
+        "action": "checks_requested",
+        "merge_group": {
+            "head_sha": head, "head_ref": r#ref, "base_sha": base, "base_ref": "refs/heads/main",
+            "head_commit": { "id": head, "message": "Merge pull request #12" },
+        },
+        "repository": repository("acme/bench", "main"), "sender": user(),
+    });
+    Payload {
+        name: "merge_group".to_owned(),
         body,
     }
 }

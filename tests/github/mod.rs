@@ -4,5 +4,5 @@ mod asking;
 mod check;
 mod dispatch;
 mod reuse;
-mod server;
+pub mod server;
 mod telling;

@@ -203,7 +203,7 @@ const MUTATIONS: &[Mutation] = &[
     (
         "a new sweep does not cancel the old one",
         SWEEP,
-        "  cancel-in-progress: true",
+        "  cancel-in-progress: ${{ github.run_attempt == 1 }}",
         "  cancel-in-progress: false",
         Events,
         "(cancels: false)",

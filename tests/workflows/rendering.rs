@@ -224,7 +224,7 @@ fn a_template_that_is_wrong_is_said_at_its_place() {
     );
 }
 
-/// Labels reach the concurrency group, and nothing else of the files.
+/// Labels reach the concurrency group and the verdict's name, and nothing else of the files.
 #[test]
 fn labels_are_rendered_into_the_concurrency_group() {
     let before = rendered_with(same, same).expect("it renders");
@@ -365,7 +365,7 @@ fn wrong_settings_are_all_said() {
 
 #[test]
 fn a_job_without_permissions_is_refused() {
-    let settings = |text: &str| edit(text, "  verdict: {}\n", "");
+    let settings = |text: &str| edit(text, "  verdict: { checks: read }\n", "");
     let problems = rendered_with(settings, same).expect_err("it is wrong").to_string();
     assert!(
         problems.contains("`permissions` does not say what `verdict` may do"),

@@ -170,3 +170,41 @@ pub struct Job {
     /// Its page.
     pub html_url: Option<String>,
 }
+
+/// An app.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct App {
+    /// Its name in addresses.
+    pub slug: String,
+}
+
+/// A check of a commit, as a job of a workflow reports one.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CheckRun {
+    /// Its number: newer ones are greater.
+    pub id: u64,
+    /// `completed`, or how far it is.
+    pub status: String,
+    /// How it ended; `None` where it has not.
+    pub conclusion: Option<String>,
+    /// The page of its job.
+    pub details_url: Option<String>,
+    /// Who reported it; `None` where the app is gone.
+    pub app: Option<App>,
+    /// What it said.
+    pub output: CheckOutput,
+}
+
+/// What a check said.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct CheckOutput {
+    /// How many annotations it left.
+    pub annotations_count: u64,
+}
+
+/// An annotation of a check.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Annotation {
+    /// Its title; `None` where it has none.
+    pub title: Option<String>,
+}

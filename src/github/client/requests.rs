@@ -5,7 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Client;
-use super::answers::{Artifact, Comment, Commit, Comparison, DefaultBranch, Job, Pull, Review, Run};
+use super::answers::{
+    Annotation, Artifact, CheckRun, Comment, Commit, Comparison, DefaultBranch, Job, Pull, Review, Run,
+};
 use super::error::{Error, told};
 use super::transport::Write;
 use crate::changelog::link::Slug;
@@ -28,8 +30,13 @@ const ARTIFACT_PAGES: usize = 10;
 const ALL_ARTIFACT_PAGES: usize = 200;
 /// Jobs of a run, in pages: a sweep of 5,000.
 const JOB_PAGES: usize = 50;
+/// Checks of one name on one commit, in pages: each label adds one.
+const CHECK_PAGES: usize = 3;
+/// Annotations of one check, in pages: GitHub keeps 50 of a job.
+const ANNOTATION_PAGES: usize = 1;
 
 const ACTIONS: &str = "actions: read";
+const CHECKS: &str = "checks: read";
 const CONTENTS: &str = "contents: read";
 const PULLS: &str = "pull-requests: read";
 
@@ -138,6 +145,24 @@ impl Client {
     pub fn jobs(&self, run: u64, attempt: u64) -> Result<Listing<Job>, Error> {
         let path = self.path(&format!("actions/runs/{run}/attempts/{attempt}/jobs"));
         self.pages(&path, ACTIONS, JOB_PAGES, |page: Jobs| page.jobs)
+    }
+
+    /// The checks of a name on a commit, of each workflow run the newest.
+    ///
+    /// # Errors
+    /// As every request.
+    pub fn check_runs(&self, commit: &str, name: &str) -> Result<Listing<CheckRun>, Error> {
+        let path = format!("commits/{}/check-runs?check_name={}", encoded(commit), encoded(name));
+        self.pages(&self.path(&path), CHECKS, CHECK_PAGES, |page: CheckRuns| page.check_runs)
+    }
+
+    /// The annotations of a check.
+    ///
+    /// # Errors
+    /// As every request.
+    pub fn annotations(&self, check: u64) -> Result<Listing<Annotation>, Error> {
+        let path = self.path(&format!("check-runs/{check}/annotations"));
+        self.pages(&path, CHECKS, ANNOTATION_PAGES, |page: Vec<Annotation>| page)
     }
 
     /// The branch that merges go to.
@@ -254,6 +279,11 @@ struct Runs {
 #[derive(Deserialize)]
 struct Artifacts {
     artifacts: Vec<Artifact>,
+}
+
+#[derive(Deserialize)]
+struct CheckRuns {
+    check_runs: Vec<CheckRun>,
 }
 
 #[derive(Deserialize)]

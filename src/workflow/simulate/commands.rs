@@ -44,6 +44,8 @@ pub struct Commands {
     pub decision: Result<Decision, Problem>,
     /// What `plan` writes, or why it fails.
     pub plan: Result<Plan, Problems>,
+    /// What a later run's verdict holds against that of a run that was started again; `None` where nothing does.
+    pub later: Option<Problem>,
 }
 
 /// Outputs of a step.
@@ -137,12 +139,13 @@ impl Commands {
 
     /// The verdict, by the results of whole buckets: nobody collected anything.
     fn judged(&self, needs: &Needs) -> Result<(), Problems> {
-        let verdict = match verdict::course(needs)? {
+        let mut verdict = match verdict::course(needs)? {
             Course::NoSweep(reason) => verdict::no_sweep(needs, &reason),
             Course::Reused(reason) => verdict::reused(needs, &reason),
             Course::Ended(problem) => verdict::ended(needs, problem),
             Course::Swept => verdict::with_plan(needs, &self.plan()?.planned, None),
         };
+        verdict.extend(self.later.clone());
         Problems(verdict.hints).into_result()
     }
 }

@@ -30,23 +30,37 @@ pub fn why_not(file: &File<'_>, event: &str, payload: &Json) -> Option<String> {
         }
     }
     let branch = match event {
-        "push" => payload["ref"]
-            .as_str()
-            .and_then(|name| name.strip_prefix("refs/heads/")),
+        "push" => branch_of(&payload["ref"]),
         "pull_request" => payload["pull_request"]["base"]["ref"].as_str(),
+        "merge_group" => branch_of(&payload["merge_group"]["base_ref"]),
+        "schedule" => return other_schedule(filter, payload),
         _ => return None,
     };
     let branches = listed("branches")?;
     let is_one = |branch: &str| branches.iter().any(|pattern| matches(pattern, branch));
-    let of_what = if event == "push" {
-        "pushes to"
-    } else {
-        "pull requests into"
+    let of_what = match event {
+        "push" => "pushes to",
+        "merge_group" => "merge groups for",
+        _ => "pull requests into",
     };
     (!branch.is_some_and(is_one)).then(|| {
         let found = branch.unwrap_or_else(|| payload["ref"].as_str().unwrap_or("no branch"));
         format!("it starts on {of_what} {}, not {found}", branches.join(", "))
     })
+}
+
+fn branch_of(name: &Json) -> Option<&str> {
+    name.as_str()?.strip_prefix("refs/heads/")
+}
+
+/// Why a schedule does not start a workflow: the payload names the line that it is of.
+fn other_schedule(filter: Option<&Node<'_>>, payload: &Json) -> Option<String> {
+    let asked = payload["schedule"].as_str()?;
+    let tree::Value::Seq(items) = &filter?.value else {
+        return None;
+    };
+    let known: Vec<&str> = items.iter().filter_map(|item| Some(get(item, "cron")?.text())).collect();
+    (!known.contains(&asked)).then(|| format!("it starts at {}, not at {asked}", known.join(", ")))
 }
 
 fn texts(node: &Node<'_>) -> Vec<String> {
@@ -88,17 +102,21 @@ pub fn inputs(file: &File<'_>, trigger: &str, given: &Value) -> Value {
 
 /// The context `github` of an event's run. What a payload does not say is made up: the run's number is 1.
 #[must_use]
-pub fn github(workflow: &str, event: &str, payload: &Json) -> Value {
+pub fn github(workflow: &str, event: &str, payload: &Json, attempt: u64) -> Value {
     let text = |pointer: &str| payload.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
     let pull = payload.pointer("/pull_request/number").and_then(Json::as_u64);
-    let r#ref = match (text("/ref"), pull) {
-        ("", Some(number)) => format!("refs/pull/{number}/merge"),
-        (name, _) => name.to_owned(),
+    let attempt = attempt.to_string();
+    let r#ref = match (text("/ref"), text("/merge_group/head_ref"), pull) {
+        ("", "", Some(number)) => format!("refs/pull/{number}/merge"),
+        // Every other event runs on the default branch: a schedule, a comment, a dispatch of a repository.
+        ("", "", None) => format!("refs/heads/{}", text("/repository/default_branch")),
+        ("", name, _) | (name, ..) => name.to_owned(),
     };
     let name = r#ref.split_once('/').and_then(|(_, rest)| rest.split_once('/'));
     let ref_name = name.map_or(r#ref.as_str(), |(_, name)| name).to_owned();
     let sha = [
         text("/after"),
+        text("/merge_group/head_sha"),
         text("/pull_request/merge_commit_sha"),
         text("/pull_request/head/sha"),
     ];
@@ -117,7 +135,7 @@ pub fn github(workflow: &str, event: &str, payload: &Json) -> Value {
         ("triggering_actor", text("/sender/login")),
         ("run_id", "1"),
         ("run_number", "1"),
-        ("run_attempt", "1"),
+        ("run_attempt", attempt.as_str()),
         ("server_url", "https://github.com"),
         ("api_url", "https://api.github.com"),
         ("token", ""),
