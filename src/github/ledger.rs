@@ -13,7 +13,7 @@ use crate::ledger::{Job, State};
 const MAX_DEPTH: usize = 4;
 
 /// What was found of every job, by its id.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Ledgers(HashMap<String, Job>);
 
 impl Ledgers {

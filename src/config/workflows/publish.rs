@@ -1,0 +1,177 @@
+//! What of a sweep is published, and who is told of it.
+
+use minijinja::value::Serde;
+use minijinja::{
+    AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, Value, syntax::SyntaxConfig,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{repository, secret, word};
+use crate::config::decode::Decoder;
+use crate::config::tree::{self, Node};
+use crate::findings::config;
+
+/// What of a sweep is published, compared and announced.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
+)]
+#[schemars(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
+pub enum Publish {
+    /// Everything if every planned job is done, else nothing
+    Run,
+    /// The recipes whose planned jobs are all done: a curve with a missing point misleads
+    #[default]
+    Recipe,
+    /// Every job that is done
+    Job,
+}
+
+impl Publish {
+    const NAMES: &'static [(&'static str, Self)] = &[("run", Self::Run), ("recipe", Self::Recipe), ("job", Self::Job)];
+
+    /// Its name in settings and ledgers.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        Self::NAMES
+            .iter()
+            .find(|(_, known)| *known == self)
+            .map_or("", |(name, _)| name)
+    }
+}
+
+/// One repository that is told of a finished sweep, by a `repository_dispatch` event.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(rename_all = "kebab-case")]
+pub struct Ingest {
+    /// The repository that is told, `owner/name`.
+    pub repository: String,
+    /// The type of the event.
+    pub event_type: String,
+    /// The secret that holds a token for that repository.
+    pub secret: String,
+    /// The template of `client_payload`, a JSON object of at most 10 fields, in which `[= name =]` stands for a value as
+    /// JSON; without one the usual payload is sent.
+    #[schemars(default)]
+    pub payload: Option<String>,
+}
+
+/// How targets are written.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+#[allow(dead_code, reason = "it only describes the file")]
+pub(super) enum Targets {
+    One(Ingest),
+    Several(Vec<Ingest>),
+}
+
+pub(super) fn mode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Publish> {
+    d.choice(node, name, Publish::NAMES)
+}
+
+/// The targets: a list, or one alone.
+pub(super) fn targets(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<Ingest>> {
+    if matches!(node.value, tree::Value::Map(_)) {
+        return Some(vec![target(d, node, name)?]);
+    }
+    let targets = d.list(node, name, 1, |d, node| target(d, node, name))?;
+    for (index, one) in targets.iter().enumerate() {
+        let is_same = |other: &Ingest| other.repository == one.repository && other.event_type == one.event_type;
+        if targets[..index].iter().any(is_same) {
+            let message = format!("`{}` is told of `{}` twice", one.repository, one.event_type);
+            d.refuse(&config::NAMED_TWICE, node.span, message, "take one of the two out");
+        }
+    }
+    Some(targets)
+}
+
+fn target(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ingest> {
+    let mut f = d.fields(node, &format!("`{name}`"))?;
+    let to = f.required(d, "repository", repository);
+    let event_type = f.required(d, "event-type", |d, n, name| word(d, n, name, "the type of an event"));
+    let secret = f.required(d, "secret", |d, n, _| secret(d, n));
+    let payload = f.optional(d, "payload", |d, n, name| {
+        let text = d.string(n, name)?;
+        if let Err(reason) = check(&text) {
+            let message = format!("`{name}` cannot be sent: {reason}");
+            d.refuse(&config::MALFORMED, n.span, message, HINT);
+            return None;
+        }
+        Some(text)
+    });
+    f.finish(d);
+    Some(Ingest {
+        repository: to?,
+        event_type: event_type?,
+        secret: secret?,
+        payload,
+    })
+}
+
+/// The most fields that GitHub takes at the top of a `client_payload` ("Create a repository dispatch event").
+pub const MAX_FIELDS: usize = 10;
+
+/// The names that a template may use, each with a value as it may be.
+pub fn example() -> serde_json::Value {
+    serde_json::json!({
+        "repository": "owner/name", "run_id": "1", "run_attempt": "1", "reused_run_id": null, "commit": "0123abc",
+        "publish": "recipe", "published": ["0123abc"], "withheld": [{ "recipe": "0123abc", "name": "x", "reason": "y" }],
+        "published_count": 1, "withheld_count": 1, "whole": true,
+    })
+}
+
+const HINT: &str = "write a JSON object of at most 10 fields, in which `[= name =]` stands for a whole value, with its \
+                    quotes; docs/results.md lists the names";
+
+/// Whether a template gives a payload.
+///
+/// # Errors
+/// Why not.
+pub fn check(template: &str) -> Result<(), String> {
+    if template.contains("${{") {
+        return Err("`${{` would be an expression of the workflow that holds it".to_owned());
+    }
+    payload(template, &example()).map(drop)
+}
+
+/// A payload by its template. Every value is written as JSON, so what it says cannot change what surrounds it.
+///
+/// # Errors
+/// A template that is wrong, one that names what there is not, and text that is no JSON object of at most
+/// [`MAX_FIELDS`] fields.
+pub fn payload(template: &str, values: &serde_json::Value) -> Result<serde_json::Value, String> {
+    let text = render(template, values).map_err(|error| {
+        let place = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
+        let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
+        format!("{place}{}{detail}", error.kind())
+    })?;
+    let payload: serde_json::Value = serde_json::from_str(&text).map_err(|error| format!("it is no JSON: {error}"))?;
+    match payload.as_object().map(serde_json::Map::len) {
+        Some(fields) if fields <= MAX_FIELDS => Ok(payload),
+        Some(fields) => Err(format!("it has {fields} fields at its top, GitHub takes {MAX_FIELDS}")),
+        None => Err("it is no JSON object".to_owned()),
+    }
+}
+
+fn render(template: &str, values: &serde_json::Value) -> Result<String, Error> {
+    let mut environment = Environment::new();
+    // As in workflow templates: `{{` and `}}` are JSON, and `${{ }}` is GitHub's.
+    let syntax = SyntaxConfig::builder()
+        .block_delimiters("[%", "%]")
+        .variable_delimiters("[=", "=]")
+        .comment_delimiters("[#", "#]")
+        .build()?;
+    environment.set_syntax(syntax);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    environment.set_auto_escape_callback(|_| AutoEscape::None);
+    environment.set_formatter(as_json);
+    environment.render_str(template, Value::from(Serde(values)))
+}
+
+fn as_json(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    let failed = |error: &dyn std::error::Error| Error::new(ErrorKind::BadSerialization, error.to_string());
+    let text = serde_json::to_string(value).map_err(|error| failed(&error))?;
+    std::fmt::Write::write_str(out, &text).map_err(|error| failed(&error))
+}
