@@ -1,10 +1,11 @@
 //! `sweepctl gate`: whether a job behind optional ones runs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::output;
+use super::published::{self, ResultsArgs};
 use crate::config::problem::{Problem, Problems};
 use crate::github::gate::{self, For};
 use crate::github::needs::Needs;
@@ -42,6 +43,8 @@ pub struct GateArgs {
     /// The plan, to distinguish what was not planned from what did not run: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    results: ResultsArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -64,9 +67,17 @@ impl NeedsArgs {
     /// # Errors
     /// A file that cannot be read or holds something else.
     pub fn read(&self) -> Result<Needs, Problem> {
-        let source = text::read(&self.needs)?;
-        Needs::parse(&source.text, &source.name)
+        read_needs(&self.needs)
     }
+}
+
+/// Reads the text of `toJson(needs)`.
+///
+/// # Errors
+/// A file that cannot be read or holds something else.
+pub(super) fn read_needs(path: &Path) -> Result<Needs, Problem> {
+    let source = text::read(path)?;
+    Needs::parse(&source.text, &source.name)
 }
 
 impl GateArgs {
@@ -82,7 +93,11 @@ impl GateArgs {
             .map(plan_files::index)
             .transpose()
             .map_err(Problems::from)?;
-        let answer = gate::gate(self.r#for, &needs, plan.as_ref())?;
+        let ledger = match &self.plan {
+            Some(path) => self.results.ledger(|| published::Plan::read(path), &needs)?,
+            None => None,
+        };
+        let answer = gate::gate(self.r#for, &needs, plan.as_ref(), ledger.as_ref())?;
         if self.github_output {
             runner::append(RunnerFile::Output, &answer.outputs())?;
         }

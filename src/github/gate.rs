@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
 use super::text::listed;
 use crate::config::problem::{Problem, Problems};
+use crate::ledger::publish::RunLedger;
 use crate::matrix::bucket::Bucket;
 use crate::plan_files::Index;
 use crate::plural;
@@ -18,9 +19,11 @@ pub enum For {
     CollectResults,
     /// The collector of evals: the same
     CollectEvals,
-    /// The publisher: it runs if every collection succeeded and none is empty
+    /// The publisher: with --results it runs if anything is published; else if every collection succeeded, none is
+    /// empty, and no bucket that is among `needs` failed
     Ingest,
-    /// The comparison with earlier results: it runs if there is a collection that succeeded and is not empty
+    /// The comparison with earlier results: with --results as the publisher; else if there is a collection that succeeded
+    /// and is not empty
     Comparison,
 }
 
@@ -103,11 +106,15 @@ impl Collector {
     }
 }
 
-/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped.
+/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped. The ledger says what is
+/// published.
 ///
 /// # Errors
 /// Jobs that are not among `needs`, and counts that are missing or none.
-pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>, ledger: Option<&RunLedger>) -> Result<Answer, Problems> {
+    if let (For::Ingest | For::Comparison, Some(ledger)) = (gate, ledger) {
+        return Ok(published(ledger));
+    }
     match gate {
         For::Canary => Ok(canary(needs, plan)?),
         For::CollectResults => Ok(collector(Collector::Results, needs, plan)?),
@@ -195,8 +202,39 @@ fn collections(needs: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> 
     crate::repo::all(Collector::ALL.map(collection))
 }
 
+/// Whether anything is published.
+fn published(ledger: &RunLedger) -> Answer {
+    let names: Vec<&String> = ledger.withheld().map(|recipe| &recipe.name).take(NAMED).collect();
+    let mut reason = ledger.sentence();
+    if !names.is_empty() {
+        let more = ledger.withheld().count() - names.len();
+        let more = if more > 0 {
+            format!(", and {more} more")
+        } else {
+            String::new()
+        };
+        reason = format!("{reason} Withheld: {}{more}.", listed(&names));
+    }
+    match ledger.published().next() {
+        Some(_) => Answer::yes(reason),
+        None => Answer::no(reason),
+    }
+}
+
+/// Withheld recipes that an answer names.
+const NAMED: usize = 10;
+
 fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     let mut against = Vec::new();
+    let buckets = Collector::ALL.iter().flat_map(|collector| collector.bucket_jobs());
+    for job in buckets.chain([needs::CANARY.to_owned()]) {
+        let result = needs.0.get(&job).map(|need| need.result);
+        if matches!(result, Some(JobResult::Failure | JobResult::Cancelled)) {
+            against.push(format!(
+                "`{job}` did not succeed, and without --results nothing says what of it is whole"
+            ));
+        }
+    }
     let mut all = 0;
     for (collector, collection) in collections(needs)? {
         let (job, what) = (collector.job(), collector.what());

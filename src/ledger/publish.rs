@@ -80,9 +80,16 @@ pub fn decide<'f>(
     let by_id: HashMap<&str, &Job> = jobs.iter().map(|job| (job.id.as_str(), job)).collect();
     let all_done = jobs.iter().all(|job| job.state == State::Done);
     let state = |recipe: &recipes::Recipe<'_>| {
-        let of_recipe = recipe.jobs.iter().filter_map(|envelope| by_id.get(envelope.id.as_str()));
+        let of_recipe = recipe
+            .jobs
+            .iter()
+            .filter_map(|envelope| by_id.get(envelope.id.as_str()));
         let of_recipe: Vec<&Job> = of_recipe.copied().collect();
-        let open: Vec<&Job> = of_recipe.iter().copied().filter(|job| job.state != State::Done).collect();
+        let open: Vec<&Job> = of_recipe
+            .iter()
+            .copied()
+            .filter(|job| job.state != State::Done)
+            .collect();
         let (planned, done) = (of_recipe.len(), of_recipe.len() - open.len());
         let published = match publish {
             Publish::Run => all_done,
@@ -126,6 +133,8 @@ fn settled(envelope: &Envelope, found: Option<&Job>, ended: &Ended) -> Job {
 }
 
 const SUCCESS: &str = "success";
+/// The end of the reason of a job that may or may not have failed.
+const UNKNOWN: &str = "and nothing says which of its jobs did";
 
 /// A bucket that did not succeed holds a job that failed. Where it shows in none of its jobs, it may be any of those of
 /// which GitHub says nothing: none of them counts as done.
@@ -140,7 +149,7 @@ fn doubt(jobs: &mut [Job], ended: &Ended) {
         let Some((whole, result)) = of(job) else { continue };
         if !ended.jobs.contains_key(&job.id) && !explained.contains(whole) {
             job.state = State::Failed;
-            job.reason = format!("`{whole}` ended as `{result}`, and nothing says which of its jobs did");
+            job.reason = format!("`{whole}` ended as `{result}`, {UNKNOWN}");
         }
     }
 }
@@ -161,6 +170,14 @@ fn reason(open: &[&Job], planned: usize) -> String {
     let are = if open.len() == 1 { "is" } else { "are" };
     let jobs = plural::count(planned, "job");
     format!("{} of {jobs} {are} not done: {}{more}", open.len(), named.join("; "))
+}
+
+impl Job {
+    /// Whether it failed only as far as its whole bucket did: nothing is known of the job itself.
+    #[must_use]
+    pub fn is_doubted(&self) -> bool {
+        self.state == State::Failed && self.reason.ends_with(UNKNOWN)
+    }
 }
 
 impl RunLedger {

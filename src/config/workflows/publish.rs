@@ -13,9 +13,7 @@ use crate::config::tree::{self, Node};
 use crate::findings::config;
 
 /// What of a sweep is published, compared and announced.
-#[derive(
-    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum,
-)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, clap::ValueEnum)]
 #[schemars(rename_all = "kebab-case")]
 #[serde(rename_all = "kebab-case")]
 pub enum Publish {
@@ -113,13 +111,57 @@ fn target(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ingest> {
 /// The most fields that GitHub takes at the top of a `client_payload` ("Create a repository dispatch event").
 pub const MAX_FIELDS: usize = 10;
 
-/// The names that a template may use, each with a value as it may be.
-pub fn example() -> serde_json::Value {
-    serde_json::json!({
-        "repository": "owner/name", "run_id": "1", "run_attempt": "1", "reused_run_id": null, "commit": "0123abc",
-        "publish": "recipe", "published": ["0123abc"], "withheld": [{ "recipe": "0123abc", "name": "x", "reason": "y" }],
-        "published_count": 1, "withheld_count": 1, "whole": true,
-    })
+/// What a payload says, by the names that a template may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Announced {
+    /// The repository that sweeps.
+    pub repository: String,
+    /// The run.
+    pub run_id: String,
+    /// Its attempt.
+    pub run_attempt: String,
+    /// The run whose results were taken over; null where none was.
+    pub reused_run_id: Option<String>,
+    /// The commit; null where it is not known.
+    pub commit: Option<String>,
+    /// What is published: `run`, `recipe` or `job`; null without a ledger, as what follows.
+    pub publish: Option<Publish>,
+    /// The fingerprints of the recipes that are published.
+    pub published: Vec<String>,
+    /// The recipes that are not.
+    pub withheld: Vec<Withheld>,
+    /// How many are published, also where the list was cut.
+    pub published_count: usize,
+    /// How many are not.
+    pub withheld_count: usize,
+    /// Whether the lists name all of them; else the artifact `ledger` of the run does.
+    pub whole: bool,
+}
+
+/// A recipe that is withheld.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Withheld {
+    /// Its fingerprint.
+    pub recipe: String,
+    /// What it is, for people.
+    pub name: String,
+    /// Why it is withheld.
+    pub reason: String,
+}
+
+impl Announced {
+    /// One with a value under every name.
+    fn example() -> Self {
+        Self {
+            repository: "owner/name".to_owned(),
+            run_id: "1".to_owned(),
+            run_attempt: "1".to_owned(),
+            publish: Some(Publish::Recipe),
+            published: vec![String::new()],
+            withheld: vec![Withheld::default()],
+            ..Self::default()
+        }
+    }
 }
 
 const HINT: &str = "write a JSON object of at most 10 fields, in which `[= name =]` stands for a whole value, with its \
@@ -133,7 +175,7 @@ pub fn check(template: &str) -> Result<(), String> {
     if template.contains("${{") {
         return Err("`${{` would be an expression of the workflow that holds it".to_owned());
     }
-    payload(template, &example()).map(drop)
+    payload(template, &Announced::example()).map(drop)
 }
 
 /// A payload by its template. Every value is written as JSON, so what it says cannot change what surrounds it.
@@ -141,7 +183,7 @@ pub fn check(template: &str) -> Result<(), String> {
 /// # Errors
 /// A template that is wrong, one that names what there is not, and text that is no JSON object of at most
 /// [`MAX_FIELDS`] fields.
-pub fn payload(template: &str, values: &serde_json::Value) -> Result<serde_json::Value, String> {
+pub fn payload(template: &str, values: &Announced) -> Result<serde_json::Value, String> {
     let text = render(template, values).map_err(|error| {
         let place = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
         let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();
@@ -155,7 +197,7 @@ pub fn payload(template: &str, values: &serde_json::Value) -> Result<serde_json:
     }
 }
 
-fn render(template: &str, values: &serde_json::Value) -> Result<String, Error> {
+fn render(template: &str, values: &Announced) -> Result<String, Error> {
     let mut environment = Environment::new();
     // As in workflow templates: `{{` and `}}` are JSON, and `${{ }}` is GitHub's.
     let syntax = SyntaxConfig::builder()

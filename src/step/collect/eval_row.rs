@@ -201,13 +201,19 @@ fn row(
 
 /// The worst of the numbers that the gate judges a score by.
 fn worst(score: &score::Score<'_>) -> f64 {
-    let numbers = score.judged.iter().map(|line| score::number(line.value, score.less_is_better));
+    let numbers = score
+        .judged
+        .iter()
+        .map(|line| score::number(line.value, score.less_is_better));
     let worse = |a: f64, b: f64| match score.less_is_better {
         _ if a.is_nan() || b.is_nan() => f64::NAN,
         true => a.max(b),
         false => a.min(b),
     };
-    numbers.map(|number| number.unwrap_or(f64::NAN)).reduce(worse).unwrap_or(f64::NAN)
+    numbers
+        .map(|number| number.unwrap_or(f64::NAN))
+        .reduce(worse)
+        .unwrap_or(f64::NAN)
 }
 
 /// Everything of a row that does not depend on the task.

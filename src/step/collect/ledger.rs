@@ -136,5 +136,8 @@ fn missed(score: &Score) -> String {
         None => "which nothing judges".to_owned(),
         Some(floor) => format!("which does not clear {floor}"),
     };
-    format!("`{task}` at concurrency {conc} has {} for {score_name}, {held}", score.score)
+    format!(
+        "`{task}` at concurrency {conc} has {} for {score_name}, {held}",
+        score.score
+    )
 }

@@ -96,7 +96,7 @@ impl Commands {
                 let asked = <For as clap::ValueEnum>::from_str(asked, false)
                     .map_err(|error| Problem::file("", format!("gate --for: {error}")))?;
                 let plan = self.plan().ok().map(|plan| &plan.planned.index);
-                Ok(gate::gate(asked, needs, plan)?.outputs())
+                Ok(gate::gate(asked, needs, plan, None)?.outputs())
             }
             ["shard", rest @ ..] => {
                 let plan = self.plan()?;
