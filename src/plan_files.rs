@@ -179,8 +179,8 @@ fn shards_of(index: &Index, evals: bool) -> usize {
 /// - `<bucket>_jobs`: how many there are,
 /// - `<bucket>_shards`: a list of the numbers of its shards,
 /// - `<bucket>_inputs`: of each shard, `max-parallel`, how many of its jobs run at a time, and `envelopes`, the list of
-///   them as text. Where those of the whole plan take more than [`MAX_INLINE_BYTES`], that text is empty, and each shard
-///   is loaded from the plan instead.
+///   them as text. Where those of the whole plan and the canary take more than [`MAX_INLINE_BYTES`], that text is empty,
+///   and each shard is loaded from the plan instead.
 ///
 /// GitHub drops an output that holds a masked value; the counts tell. Names use `_`, as expressions like them.
 ///
@@ -195,48 +195,44 @@ pub fn outputs(index: &Index, dir: &Path) -> Result<Vec<(String, String)>, Probl
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
         ("fail_fast".to_owned(), index.asked.fail_fast.to_string()),
     ];
-    let mut inline = inline(index, dir)?;
+    let mut inputs = inputs(index, |bucket, number| Ok(envelopes_text(&shard_jobs(dir, bucket, number)?)))?;
+    let written: usize = inputs.values().chain([&canary_text(index)]).map(|text| written(text)).sum();
+    if written > MAX_INLINE_BYTES {
+        inputs = self::inputs(index, |_, _| Ok(String::new()))?;
+    }
     for bucket in Bucket::ALL {
         let name = bucket.name();
         let of_bucket = index.buckets.get(name).cloned().unwrap_or_default();
         let numbers: Vec<usize> = (0..of_bucket.shards.len()).collect();
-        let mut texts = inline.remove(name).unwrap_or_default().into_iter();
-        let inputs: Vec<serde_json::Value> = of_bucket
-            .shards
-            .iter()
-            .map(|shard| {
-                let envelopes = texts.next().unwrap_or_default();
-                serde_json::json!({ "max-parallel": shard.max_parallel, "envelopes": envelopes })
-            })
-            .collect();
         outputs.push((format!("{name}_jobs"), of_bucket.jobs.to_string()));
         outputs.push((format!("{name}_shards"), serde_json::json!(numbers).to_string()));
-        outputs.push((format!("{name}_inputs"), serde_json::json!(inputs).to_string()));
+        outputs.push((format!("{name}_inputs"), inputs.remove(bucket).unwrap_or_default()));
     }
     Ok(outputs)
 }
 
-/// Of each bucket the envelopes of its shards, as text; nothing where those of all are too large for outputs.
-fn inline(index: &Index, dir: &Path) -> Result<HashMap<&'static str, Vec<String>>, Problem> {
-    let mut inline = HashMap::new();
-    let mut bytes = utf16_bytes(&canary_text(index));
-    for bucket in Bucket::ALL {
-        let Some(of_bucket) = index.buckets.get(bucket.name()) else {
-            continue;
-        };
-        let mut shards = Vec::new();
-        for number in 0..of_bucket.shards.len() {
-            let text = envelopes_text(&shard_jobs(dir, *bucket, number)?);
-            // Text in JSON has its quotes escaped.
-            bytes += utf16_bytes(&serde_json::Value::from(text.as_str()).to_string());
-            shards.push(text);
-        }
-        if bytes > MAX_INLINE_BYTES {
-            return Ok(HashMap::new());
-        }
-        inline.insert(bucket.name(), shards);
-    }
-    Ok(inline)
+/// What the shards of each bucket are called with, where `envelopes` says which a shard is handed.
+fn inputs(
+    index: &Index,
+    envelopes: impl Fn(Bucket, usize) -> Result<String, Problem>,
+) -> Result<HashMap<Bucket, String>, Problem> {
+    let of_bucket = |bucket: &Bucket| {
+        let shards = index.buckets.get(bucket.name()).map_or(&[][..], |of_bucket| &of_bucket.shards);
+        let inputs = shards.iter().enumerate().map(|(number, shard)| {
+            let envelopes = envelopes(*bucket, number)?;
+            Ok(serde_json::json!({ "max-parallel": shard.max_parallel, "envelopes": envelopes }))
+        });
+        let inputs: Vec<serde_json::Value> = inputs.collect::<Result<_, Problem>>()?;
+        Ok((*bucket, serde_json::json!(inputs).to_string()))
+    };
+    Bucket::ALL.iter().map(of_bucket).collect()
+}
+
+/// The bytes that an output takes in the text of `toJson(needs)`, where other characters than ASCII may be escaped.
+fn written(output: &str) -> usize {
+    let escaped = serde_json::Value::from(output).to_string();
+    let bytes = |character: char| if character.is_ascii() { 1 } else { 6 * character.len_utf16() };
+    escaped.chars().map(bytes).sum()
 }
 
 /// Envelopes as one line of JSON.

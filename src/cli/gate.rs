@@ -1,10 +1,11 @@
 //! `sweepctl gate`: whether what was collected is published and compared.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::output;
+use super::published::{self, ResultsArgs};
 use crate::config::problem::{Problem, Problems};
 use crate::github::gate::{self, For};
 use crate::github::needs::Needs;
@@ -13,15 +14,15 @@ use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
 const AFTER_HELP: &str = "\
-A job cannot see from conditions alone whether results are worth publishing. The job that collects asks this command, \
-with what became of its steps:
+For jobs of a repository's own. A job cannot see from conditions alone whether results are worth publishing; one with \
+the run's ledger asks this command, and what stands behind it runs where its output `run` is `true`:
 
-  - id: ingest
-    env: { STEPS: '${{ toJson(steps) }}' }
-    run: exec sweepctl gate --for ingest --needs - --plan plan --github-output <<< \"$STEPS\"
+  - id: ask
+    env: { NEEDS: '${{ toJson(needs) }}' }
+    run: exec sweepctl gate --for ingest --needs - --plan plan --results ledger.json --github-output <<< \"$NEEDS\"
 
-and the job behind it runs where `steps.ingest.outputs.run` is `true`. The exit code is 0 for both answers. A step that \
-the answer depends on and that is not there is an error.";
+The exit code is 0 for both answers. Without --results, jobs or steps called `collect-results` and `collect-evals`, each \
+with the output `rows`, must be among what is passed with --needs.";
 
 /// `sweepctl gate`
 #[derive(Debug, Args)]
@@ -35,6 +36,8 @@ pub struct GateArgs {
     /// The plan, to distinguish what was not planned from what did not run: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    results: ResultsArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -57,9 +60,17 @@ impl NeedsArgs {
     /// # Errors
     /// A file that cannot be read or holds something else.
     pub fn read(&self) -> Result<Needs, Problem> {
-        let source = text::read(&self.needs)?;
-        Needs::parse(&source.text, &source.name)
+        read_needs(&self.needs)
     }
+}
+
+/// Reads the text of `toJson(needs)`.
+///
+/// # Errors
+/// A file that cannot be read or holds something else.
+pub(super) fn read_needs(path: &Path) -> Result<Needs, Problem> {
+    let source = text::read(path)?;
+    Needs::parse(&source.text, &source.name)
 }
 
 impl GateArgs {
@@ -75,7 +86,11 @@ impl GateArgs {
             .map(plan_files::index)
             .transpose()
             .map_err(Problems::from)?;
-        let answer = gate::gate(self.r#for, &needs, plan.as_ref())?;
+        let ledger = match &self.plan {
+            Some(path) => self.results.ledger(|| published::Plan::read(path), &needs)?,
+            None => None,
+        };
+        let answer = gate::gate(self.r#for, &needs, plan.as_ref(), ledger.as_ref())?;
         if self.github_output {
             runner::append(RunnerFile::Output, &answer.outputs())?;
         }

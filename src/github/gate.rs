@@ -2,17 +2,22 @@
 
 use serde::Serialize;
 
-use super::needs::{COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
+use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
+use super::text::listed;
 use crate::config::problem::Problems;
+use crate::ledger::publish::RunLedger;
+use crate::matrix::bucket::Bucket;
 use crate::plan_files::Index;
 use crate::plural;
 
 /// What a gate stands before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum For {
-    /// The publisher: it runs if every collection succeeded and none is empty
+    /// The publisher: with --results it runs if anything is published; else if every collection succeeded, none is
+    /// empty, and no bucket that is among `needs` failed
     Ingest,
-    /// The comparison with earlier results: it runs if there is a collection that succeeded and is not empty
+    /// The comparison with earlier results: with --results as the publisher; else if there is a collection that succeeded
+    /// and is not empty
     Comparison,
 }
 
@@ -63,9 +68,9 @@ impl Collector {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Results, Self::Evals];
 
-    /// The step of the job `collect` that does it.
+    /// Its job.
     #[must_use]
-    pub fn step(self) -> &'static str {
+    pub fn job(self) -> &'static str {
         match self {
             Self::Results => COLLECT_RESULTS,
             Self::Evals => COLLECT_EVALS,
@@ -85,17 +90,28 @@ impl Collector {
             Self::Evals => plan.eval_jobs,
         }
     }
+
+    /// The jobs of its buckets.
+    fn bucket_jobs(self) -> Vec<String> {
+        let own = Bucket::ALL
+            .iter()
+            .filter(|bucket| bucket.is_eval() == (self == Self::Evals));
+        own.map(|bucket| needs::job_of(*bucket)).collect()
+    }
 }
 
-/// Answers for a gate, from the steps that collected. The plan is optional: it tells what was not planned from what did
-/// not run.
+/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped. The ledger says what is
+/// published.
 ///
 /// # Errors
-/// Steps that are not among `steps`, and counts that are missing or none.
-pub fn gate(gate: For, steps: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+/// Jobs that are not among `needs`, and counts that are missing or none.
+pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>, ledger: Option<&RunLedger>) -> Result<Answer, Problems> {
+    if let Some(ledger) = ledger {
+        return Ok(published(ledger));
+    }
     match gate {
-        For::Ingest => ingest(steps, plan),
-        For::Comparison => comparison(steps),
+        For::Ingest => ingest(needs, plan),
+        For::Comparison => comparison(needs),
     }
 }
 
@@ -110,35 +126,66 @@ enum Collection {
 }
 
 /// What both collectors came to.
-fn collections(steps: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> {
+fn collections(needs: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> {
     let collection = |collector: Collector| {
-        let id = collector.step();
-        let step = steps.job(id)?;
-        let collection = match step.result {
-            JobResult::Success => Collection::Rows(step.count(id, "rows")?),
+        let job = collector.job();
+        let need = needs.job(job)?;
+        let collection = match need.result {
+            JobResult::Success => Collection::Rows(need.count(job, "rows")?),
             JobResult::Skipped => Collection::None,
-            JobResult::Failure => Collection::Failed(format!("`{id}` failed")),
-            JobResult::Cancelled => Collection::Failed(format!("`{id}` was cancelled")),
+            JobResult::Failure => Collection::Failed(format!("`{job}` failed")),
+            JobResult::Cancelled => Collection::Failed(format!("`{job}` was cancelled")),
         };
         Ok((collector, collection))
     };
     crate::repo::all(Collector::ALL.map(collection))
 }
 
-fn ingest(steps: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+/// Whether anything is published.
+fn published(ledger: &RunLedger) -> Answer {
+    let names: Vec<&String> = ledger.withheld().map(|recipe| &recipe.name).take(NAMED).collect();
+    let mut reason = ledger.sentence();
+    if !names.is_empty() {
+        let more = ledger.withheld().count() - names.len();
+        let more = if more > 0 {
+            format!(", and {more} more")
+        } else {
+            String::new()
+        };
+        reason = format!("{reason} Withheld: {}{more}.", listed(&names));
+    }
+    match ledger.published().next() {
+        Some(_) => Answer::yes(reason),
+        None => Answer::no(reason),
+    }
+}
+
+/// Withheld recipes that an answer names.
+const NAMED: usize = 10;
+
+fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     let mut against = Vec::new();
+    let buckets = Collector::ALL.iter().flat_map(|collector| collector.bucket_jobs());
+    for job in buckets.chain([needs::CANARY.to_owned()]) {
+        let result = needs.0.get(&job).map(|need| need.result);
+        if matches!(result, Some(JobResult::Failure | JobResult::Cancelled)) {
+            against.push(format!(
+                "`{job}` did not succeed, and without --results nothing says what of it is whole"
+            ));
+        }
+    }
     let mut all = 0;
-    for (collector, collection) in collections(steps)? {
-        let (id, what) = (collector.step(), collector.what());
+    for (collector, collection) in collections(needs)? {
+        let (job, what) = (collector.job(), collector.what());
         let planned = plan.map_or(0, |plan| collector.planned(plan));
         match collection {
             Collection::Failed(reason) => against.push(reason),
-            Collection::Rows(0) => against.push(format!("`{id}` found nothing")),
+            Collection::Rows(0) => against.push(format!("`{job}` found nothing")),
             Collection::Rows(rows) => all += rows,
             Collection::None if planned > 0 => {
                 let were = if planned == 1 { "was" } else { "were" };
                 let jobs = plural::count(planned, &format!("{what} job"));
-                against.push(format!("{jobs} {were} planned and `{id}` did not run"));
+                against.push(format!("{jobs} {were} planned and `{job}` did not run"));
             }
             Collection::None => {}
         }
@@ -152,8 +199,8 @@ fn ingest(steps: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     })
 }
 
-fn comparison(steps: &Needs) -> Result<Answer, Problems> {
-    let rows = collections(steps)?.into_iter().map(|(_, collection)| match collection {
+fn comparison(needs: &Needs) -> Result<Answer, Problems> {
+    let rows = collections(needs)?.into_iter().map(|(_, collection)| match collection {
         Collection::Rows(rows) => rows,
         Collection::None | Collection::Failed(_) => 0,
     });

@@ -15,9 +15,9 @@ pub const REUSE_RESULTS: &str = "reuse-results";
 pub const CANARY: &str = "canary";
 /// The job that collects.
 pub const COLLECT: &str = "collect";
-/// Its step that collects throughput results.
+/// A job or step of a repository's own that collects throughput results.
 pub const COLLECT_RESULTS: &str = "collect-results";
-/// Its step that collects evals.
+/// One that collects evals.
 pub const COLLECT_EVALS: &str = "collect-evals";
 
 /// The job of a bucket: `sweep-` and its name, with `-`.

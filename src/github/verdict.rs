@@ -1,14 +1,14 @@
 //! The verdict: whether everything that was planned ran.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::ledger::Ledgers;
 use super::needs::{self, CANARY, COLLECT, DECIDE, DROPPED, JobResult, Need, Needs, REUSE_RESULTS};
 use super::text::{code, listed};
 use crate::config::problem::Problem;
-use crate::ledger::State;
+use crate::ledger::publish::{Recipe, RunLedger};
+use crate::ledger::{Job, State};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
 use crate::plan_files::Index;
@@ -32,6 +32,9 @@ pub struct Verdict {
     pub reason: String,
     /// The canary and every bucket of the plan.
     pub buckets: Vec<Line>,
+    /// The recipes that are withheld from publication, each with its reason; nothing where nobody counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// What is wrong.
     pub problems: Vec<String>,
     /// The same with the ways out.
@@ -157,10 +160,18 @@ pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
     Verdict::new(String::new(), Vec::new(), problems)
 }
 
-/// The verdict on a run with a plan. `ledgers` are what the collectors found of each job; without them only the
-/// results of whole buckets are known.
+/// The verdict on a run with a plan. `ledger` says what became of each job; without it only the results of whole buckets
+/// are known.
 #[must_use]
-pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Verdict {
+pub fn with_plan(needs: &Needs, plan: &Planned, ledger: Option<&RunLedger>) -> Verdict {
+    let jobs = ledger.map(|ledger| {
+        ledger
+            .jobs
+            .iter()
+            .map(|job| (job.id.as_str(), job))
+            .collect::<Jobs<'_>>()
+    });
+    let ledgers = jobs.as_ref();
     let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
     problems.extend(counts(needs, &plan.index));
     let groups = groups(plan);
@@ -189,7 +200,18 @@ pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Ve
         1 => "The one planned job ran and succeeded.".to_owned(),
         jobs => format!("All {jobs} planned jobs ran and succeeded."),
     };
-    Verdict::new(reason, lines, problems)
+    Verdict {
+        withheld: ledger.into_iter().flat_map(RunLedger::withheld).map(withheld).collect(),
+        ..Verdict::new(reason, lines, problems)
+    }
+}
+
+/// Jobs of the ledger by id.
+type Jobs<'l> = HashMap<&'l str, &'l Job>;
+
+fn withheld(recipe: &Recipe) -> String {
+    let digits: String = recipe.recipe.chars().take(16).collect();
+    format!("{} ({digits}): {}", recipe.name, recipe.reason)
 }
 
 impl Verdict {
@@ -203,6 +225,7 @@ impl Verdict {
             ok: hints.is_empty(),
             reason,
             buckets,
+            withheld: Vec::new(),
             problems: hints.iter().map(|problem| problem.message.clone()).collect(),
             hints,
         }
@@ -263,7 +286,7 @@ fn groups(plan: &Planned) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     /// What is wrong with it, first with the whole, then with each job.
-    fn problems(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Vec<Problem> {
+    fn problems(&self, need: Option<&Need>, ledgers: Option<&Jobs<'_>>) -> Vec<Problem> {
         let job = code(&self.job);
         let jobs = plural::count(self.planned, "job");
         let say = |message: String, hint: &str| vec![Problem::file("", message).hint(hint)];
@@ -299,35 +322,37 @@ impl Group<'_> {
         }
     }
 
-    /// Jobs that are not done.
-    fn open(&self, ledgers: Option<&Ledgers>) -> Vec<Problem> {
+    /// Jobs that are not done; of those in doubt the result of the whole tells.
+    fn open(&self, ledgers: Option<&Jobs<'_>>) -> Vec<Problem> {
         let Some(ledgers) = ledgers else { return Vec::new() };
-        self.envelopes
+        let jobs = self
+            .envelopes
             .iter()
-            .filter_map(|envelope| {
-                let (state, reason) = match ledgers.of(&envelope.id) {
-                    Some(found) if found.state == State::Done => return None,
-                    Some(found) if found.state == State::Failed => ("failed", found.reason.as_str()),
-                    Some(found) => ("is missing", found.reason.as_str()),
-                    None => ("is missing", "no collector accounts for it"),
+            .filter_map(|envelope| ledgers.get(envelope.id.as_str()));
+        jobs.filter(|job| job.state != State::Done && !job.is_doubted())
+            .map(|job| {
+                let state = match job.state {
+                    State::Failed => "failed",
+                    _ => "is missing",
                 };
                 let message = format!(
-                    "{} ({}) of {} {state}: {reason}",
-                    envelope.name,
-                    envelope.id,
-                    code(&self.job)
+                    "{} ({}) of {} {state}: {}",
+                    job.name,
+                    job.id,
+                    code(&self.job),
+                    job.reason
                 );
-                Some(Problem::file("", message).hint("see the log of that job"))
+                Problem::file("", message).hint("see the log of that job")
             })
             .collect()
     }
 
-    fn line(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Line {
+    fn line(&self, need: Option<&Need>, ledgers: Option<&Jobs<'_>>) -> Line {
         let result = need.map(|need| need.result);
         let count = |is: fn(Option<State>) -> bool, whole: Option<usize>| match (result, ledgers) {
             (Some(JobResult::Skipped) | None, _) | (_, None) => whole,
             (_, Some(ledgers)) => {
-                let state = |envelope: &&&Envelope| is(ledgers.of(&envelope.id).map(|found| found.state));
+                let state = |envelope: &&&Envelope| is(ledgers.get(envelope.id.as_str()).map(|found| found.state));
                 Some(self.envelopes.iter().filter(state).count())
             }
         };

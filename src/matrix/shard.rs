@@ -18,9 +18,10 @@ pub const MAX_SHARD_JOBS: usize = 256;
 pub const MAX_SHARD_BYTES: usize = 900_000;
 /// UTF-16 bytes of all shards; a run's outputs hold 50 MB, and other outputs need room.
 pub const MAX_PLAN_BYTES: usize = 45_000_000;
-/// UTF-16 bytes of the envelopes that travel in the outputs of the job that plans. A job's outputs hold 1,048,576; half
-/// of that leaves room for a large canary, and keeps small what GitHub reads anew for each shard.
-pub const MAX_INLINE_BYTES: usize = 524_288;
+/// Bytes of the envelopes that travel in the outputs of the job that plans, as `toJson(needs)` writes them. A job's
+/// outputs hold more, but jobs behind it are told all outputs in one variable, and Linux takes no variable of more than
+/// 131,072 bytes (`MAX_ARG_STRLEN`).
+pub const MAX_INLINE_BYTES: usize = 98_304;
 /// Shards of throughput, the canary's among them, and shards of evals that a plan may have: in a large plan each takes a
 /// hosted job that loads it.
 pub const MAX_SHARDS: usize = 64;

@@ -7,7 +7,8 @@ use crate::config::asked::{self, Field, output_name};
 use crate::config::labels::Labels;
 use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
-use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
+use crate::config::workflows::publish::{Ingest, Publish};
+use crate::config::workflows::{Access, Binary, Permissions, Workflows};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
 
@@ -67,8 +68,10 @@ pub struct Model {
     pub job_secrets: IndexSet<String>,
     /// How a job on a GPU checks out the repository.
     pub checkout_settings: Checkout,
-    /// Where a finished sweep is announced.
-    pub ingest: Option<Ingest>,
+    /// What of a sweep is published.
+    pub publish: Publish,
+    /// Where a finished sweep is announced; empty where it is not.
+    pub ingest: Vec<Ingest>,
     /// A repository's own steps; both places are always there.
     pub extra_steps: Steps,
     /// A repository's own jobs.
@@ -214,6 +217,7 @@ impl Model {
             secret_variables: settings.launch_secrets.clone(),
             job_secrets: job_secrets(settings),
             checkout_settings: settings.checkout.clone(),
+            publish: settings.publish,
             ingest: settings.ingest.clone(),
             extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),

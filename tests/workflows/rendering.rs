@@ -274,7 +274,7 @@ extra-jobs:
   chart:
     name: Chart
     needs: [collect]
-    if: ${{ !cancelled() && needs.collect.outputs.collected == 'true' }}
+    if: ${{ !cancelled() && needs.collect.outputs.rows > 0 }}
     steps:
       - { name: Draw, run: exec draw }
 "

@@ -108,7 +108,7 @@ impl Commands {
                 let asked = <For as clap::ValueEnum>::from_str(asked, false)
                     .map_err(|error| Problem::file("", format!("gate --for: {error}")))?;
                 let plan = self.plan().ok().map(|plan| &plan.planned.index);
-                Ok(gate::gate(asked, needs, plan)?.outputs())
+                Ok(gate::gate(asked, needs, plan, None)?.outputs())
             }
             ["shard", rest @ ..] => {
                 let plan = self.plan()?;
@@ -119,14 +119,11 @@ impl Commands {
                 let jobs = plan_files::shard_or_canary(&plan.folder, bucket, index)?;
                 Ok(plan_files::shard_outputs(&jobs))
             }
-            ["collect", what @ ("results" | "evals"), ..] => {
-                let index = self.plan().ok().map(|plan| &plan.planned.index);
-                let planned = |index: &plan_files::Index| match *what {
-                    "evals" => index.eval_jobs,
-                    _ => index.throughput_jobs,
-                };
-                // A row a job: what a sweep without faults leaves.
-                Ok(vec![("rows".to_owned(), index.map_or(0, planned).to_string())])
+            ["collect", "sweep", ..] => {
+                let jobs = self.plan().map_or(0, |plan| plan.planned.index.jobs);
+                // A row a job, and nothing withheld: what a sweep without faults leaves.
+                let said = [("rows", jobs), ("published", jobs), ("withheld", 0)];
+                Ok(said.map(|(name, count)| (name.to_owned(), count.to_string())).into())
             }
             ["verdict", ..] => self.judged(needs).map(|()| Outputs::new()),
             _ => Ok(Outputs::new()),
