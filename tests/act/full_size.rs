@@ -98,7 +98,7 @@ fn every_job_of_a_full_sweep_runs_once_and_is_collected() {
     ids.sort();
     assert_eq!(names(&run.file("envelopes")), ids, "no job but the planned ones");
     // Every result was fetched by its name, and counted for its job.
-    let ledger = run.json("ledger/results.json");
+    let ledger = run.json("ledger/ledger.json");
     let jobs = ledger["jobs"].as_array().expect("jobs");
     let open: Vec<&Value> = jobs.iter().filter(|job| job["state"] != "done").collect();
     assert_eq!(open, Vec::<&Value>::new());

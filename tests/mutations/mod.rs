@@ -48,8 +48,8 @@ const MUTATIONS: &[Mutation] = &[
     (
         "a need is dropped",
         SWEEP,
-        "['decide', 'canary'] + sweep_jobs, true)",
-        "['canary'] + sweep_jobs, true)",
+        "['decide', 'canary'] + sweep_jobs, false)",
+        "['canary'] + sweep_jobs, false)",
         Check,
         "`collect` does not wait for `decide`",
     ),
