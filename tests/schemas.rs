@@ -347,6 +347,7 @@ modifiers:
   b: { evals-only: true, reusable: true }
   c: { all-evals: true, agentx-fast: true, reusable: false }
 skip-marker: s
+require-sweep: true
 reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
 ",
     ),

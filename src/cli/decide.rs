@@ -148,7 +148,10 @@ impl Given {
         let mut facts = facts::gather(&self.event, || Repo::open(Path::new(".")), missing)?;
         let decide = |facts: &Facts| decide::decide(&self.event, facts, &self.labels);
         let mut decision = decide(&facts);
-        let question = decision.as_ref().ok().and_then(|made| decide::question(&self.event, made));
+        let question = decision
+            .as_ref()
+            .ok()
+            .and_then(|made| decide::question(&self.event, made));
         if let Some(question) = question {
             let asked = match client.filter(|_| missing == Missing::Refuse || has_token()) {
                 Some(client) => ask(question, client, &mut facts),

@@ -20,7 +20,7 @@ use crate::github::text::one_line;
 use crate::matrix::bucket;
 use crate::plan_files;
 use crate::workflow::check::Files;
-use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Simulation, simulate};
+use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Run, Simulation, simulate};
 
 const HELP: &str = "\
 Reads the rendered files and evaluates their conditions, names, matrices and groups as GitHub does. The jobs that decide, \
@@ -122,7 +122,10 @@ impl Simulate {
             workflow: &self.workflow,
             event: &given.name,
             payload: &serde_json::from_str(&given.payload.text)?,
-            attempt: self.attempt,
+            run: Run {
+                id: 1,
+                attempt: self.attempt,
+            },
             commands: Commands {
                 plan: self.plan(decision.as_ref().ok(), scratch.path())?,
                 decision,

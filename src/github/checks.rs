@@ -90,7 +90,9 @@ pub fn full_sweep_passed(client: &Client, commit: &str) -> Result<bool, Error> {
 /// Requests that fail.
 pub fn later_verdict(client: &Client, commit: &str, run: u64) -> Result<Option<Problem>, Error> {
     let verdicts = verdicts(client, commit)?;
-    let runs = verdicts.iter().filter_map(|check| Some((run_of(check)?, standing(check))));
+    let runs = verdicts
+        .iter()
+        .filter_map(|check| Some((run_of(check)?, standing(check))));
     Ok(covered(run, runs))
 }
 
@@ -144,7 +146,10 @@ mod tests {
         // The newest run counts, whichever of them reported last.
         assert_eq!(said(5, &[(8, ended("success")), (7, ended("failure"))]), None);
         let message = said(5, &[(7, ended("success")), (8, ended("failure"))]).expect("a problem");
-        assert!(message.starts_with("run 8 ") && message.ends_with("its verdict is `failure`"), "{message}");
+        assert!(
+            message.starts_with("run 8 ") && message.ends_with("its verdict is `failure`"),
+            "{message}"
+        );
         for open in [Standing::Open, ended("cancelled"), ended("skipped"), ended("neutral")] {
             assert!(said(5, &[(6, open)]).is_some());
         }

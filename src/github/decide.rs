@@ -173,8 +173,14 @@ pub fn decide(event: &Event, facts: &Facts, labels: &Labels) -> Result<Decision,
 fn nothing_to_plan(change: Change) -> Option<String> {
     match change {
         Change::Entries => None,
-        Change::Correction => Some(format!("The change only corrects {}: there is nothing to plan.", code(CHANGELOG))),
-        Change::None => Some(format!("The change leaves {} as it is: there is nothing to plan.", code(CHANGELOG))),
+        Change::Correction => Some(format!(
+            "The change only corrects {}: there is nothing to plan.",
+            code(CHANGELOG)
+        )),
+        Change::None => Some(format!(
+            "The change leaves {} as it is: there is nothing to plan.",
+            code(CHANGELOG)
+        )),
     }
 }
 

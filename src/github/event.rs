@@ -111,12 +111,16 @@ impl MergeGroup {
     /// # Errors
     /// A ref of another form.
     pub fn pull(&self) -> Result<u64, Problem> {
-        let number = |text: &str| text.parse().ok().filter(|number| *number > 0);
-        let found = self.r#ref.strip_prefix("refs/heads/gh-readonly-queue/").and_then(|rest| {
-            // A branch's name may hold slashes, and may look like a pull request: the last part counts.
-            let (number_text, hash) = rest.rsplit_once('/')?.1.strip_prefix("pr-")?.split_once('-')?;
-            Hash::new(hash).and(number(number_text))
-        });
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let number = |text: &str| text.parse().ok().filter(|number| *number > 0 && is_number(text));
+        let found = self
+            .r#ref
+            .strip_prefix("refs/heads/gh-readonly-queue/")
+            .and_then(|rest| {
+                // A branch's name may hold slashes, and may look like a pull request: the last part counts.
+                let (number_text, hash) = rest.rsplit_once('/')?.1.strip_prefix("pr-")?.split_once('-')?;
+                Hash::new(hash).and(number(number_text))
+            });
         found.ok_or_else(|| {
             let message = format!("{} does not name the pull request of a merge group", code(&self.r#ref));
             Problem::file("", message).hint("its form is refs/heads/gh-readonly-queue/BASE/pr-NUMBER-HASH")

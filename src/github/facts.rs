@@ -32,7 +32,9 @@ pub fn gather(
         Ok(repo) => {
             let base = asked.base(repo);
             // Without a base there is no comparison, and one problem says so.
-            let change = base.as_ref().map_or(Ok(Change::default()), |base| asked.change(repo, base));
+            let change = base
+                .as_ref()
+                .map_or(Ok(Change::default()), |base| asked.change(repo, base));
             (asked.message(repo), base, change)
         }
         Err(problem) => (Err(problem.clone()), Err(problem.clone()), Ok(Change::default())),

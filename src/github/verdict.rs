@@ -130,7 +130,9 @@ pub fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
 fn blocked(needs: &Needs) -> Option<Problem> {
     let outputs = &needs.0.get(DECIDE)?.outputs;
     (outputs.get("blocked").map(String::as_str) == Some("true")).then(|| {
-        let reason = outputs.get("reason").map_or("the decision says so", |reason| reason.trim_end_matches('.'));
+        let reason = outputs
+            .get("reason")
+            .map_or("the decision says so", |reason| reason.trim_end_matches('.'));
         let message = format!("nothing may be merged by this run: {reason}");
         Problem::file("", message).hint("get what is missing to pass, then start this run again")
     })
@@ -235,7 +237,11 @@ impl Verdict {
     pub fn extend(&mut self, more: impl IntoIterator<Item = Problem>) {
         let mut hints = std::mem::take(&mut self.hints);
         hints.extend(more);
-        *self = Self::new(std::mem::take(&mut self.reason), std::mem::take(&mut self.buckets), hints);
+        *self = Self::new(
+            std::mem::take(&mut self.reason),
+            std::mem::take(&mut self.buckets),
+            hints,
+        );
     }
 }
 

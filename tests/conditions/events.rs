@@ -152,7 +152,11 @@ impl Table {
             .map(|job| format!("the workflow has no job {job}: take its line out of events.txt"))
             .collect();
         let refused = words.contains(&"refused");
-        let verdict = if refused || words.contains(&"blocked") { "failure" } else { "success" };
+        let verdict = if refused || words.contains(&"blocked") {
+            "failure"
+        } else {
+            "success"
+        };
         let found = played.job("verdict").map(|job| (job.result.as_str(), job.why.as_str()));
         if found.map(|(result, _)| result) != Some(verdict) {
             said.push(format!("the verdict is {found:?}, not {verdict}"));
@@ -160,7 +164,9 @@ impl Table {
         // What is refused is said where branches see it, but for drafts.
         let decides = words.contains(&"decides") || (refused && !row.column(2).contains("draft"));
         let name = if decides { "Verdict" } else { "No verdict" };
-        let found = played.job("verdict").map(|job| job.legs.iter().map(|leg| leg.name.as_str()).collect());
+        let found = played
+            .job("verdict")
+            .map(|job| job.legs.iter().map(|leg| leg.name.as_str()).collect());
         if found != Some(vec![name]) {
             said.push(format!("the verdict is called {found:?}, not {name}"));
         }

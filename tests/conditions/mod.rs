@@ -17,7 +17,7 @@ use sweepctl::config::source::Source;
 use sweepctl::github::decide::{Facts, decide};
 use sweepctl::github::event::Event;
 use sweepctl::workflow::check::Files;
-use sweepctl::workflow::simulate::{Ask, Commands, Faults, Plan, Simulation, simulate};
+use sweepctl::workflow::simulate::{Ask, Commands, Faults, Plan, Run, Simulation, simulate};
 use tempfile::TempDir;
 
 use crate::support::{lines_of_table, project, run, stderr, write};
@@ -141,7 +141,7 @@ pub fn play(
         workflow,
         event: name,
         payload,
-        attempt: 1,
+        run: Run { id: 1, attempt: 1 },
         commands: Commands {
             decision,
             plan: Ok(plan),

@@ -12,7 +12,7 @@ use sweepctl::github::facts::{self, Missing};
 use sweepctl::github::needs::JobResult;
 use sweepctl::repo::Repo;
 use sweepctl::workflow::check::Files;
-use sweepctl::workflow::simulate::{Ask, Commands, Faults, Simulation, simulate};
+use sweepctl::workflow::simulate::{self, Ask, Commands, Faults, Simulation};
 
 use super::{PLANS, lines, parsed, rendered};
 use crate::decisions::HISTORY;
@@ -145,7 +145,10 @@ impl World<'_> {
             workflow: "run-sweep",
             event: &payload.name,
             payload: &payload.body,
-            attempt: run.attempt,
+            run: simulate::Run {
+                id: run.number as u64,
+                attempt: run.attempt,
+            },
             commands: Commands {
                 decision,
                 plan: Ok(plan),
@@ -153,7 +156,7 @@ impl World<'_> {
             },
             faults,
         };
-        let played = simulate(self.files, &ask).expect("it is simulated");
+        let played = simulate::simulate(self.files, &ask).expect("it is simulated");
         (played, commit, how.run && how.reusable)
     }
 
@@ -188,9 +191,11 @@ impl World<'_> {
         let line = &self.sequence.lines[index];
         if let Some(number) = line.column(0).strip_prefix("ends ") {
             let number: usize = number.parse().expect("a line");
-            let at = self.running.iter().position(|run| run.number == number).expect("it runs");
-            let run = self.running.remove(at);
             let commit = commit_of(&self.payload(number), &self.head);
+            let Some(at) = self.running.iter().position(|run| run.number == number) else {
+                return ("has ended already".to_owned(), commit);
+            };
+            let run = self.running.remove(at);
             self.end(&run, false);
             return (String::new(), commit);
         }

@@ -65,7 +65,10 @@ impl Row {
                 checks.extend([check(30, 3, conclusion(verdict), 0), check(20, 2, Some(older), 0)]);
             }
             github.on("GET /repos/acme/bench/pulls/12", pull(&[]));
-            github.on(&format!("GET /repos/acme/bench/commits/{}/check-runs", sha('b')), listed(checks));
+            github.on(
+                &format!("GET /repos/acme/bench/commits/{}/check-runs", sha('b')),
+                listed(checks),
+            );
         }
         if let Some(full) = full {
             let head = HISTORY.commit(if has(also, "marked") { "marked" } else { "topic" });
@@ -75,12 +78,25 @@ impl Row {
                 check(40, 4, Some("success"), 0),
                 of_another_app(90),
             ];
-            let titles: &[&str] = if full == "yes" { &["x", "Full sweep"] } else { &["A full sweep"] };
-            github.on(&format!("GET /repos/acme/bench/commits/{head}/check-runs"), listed(checks));
+            let titles: &[&str] = if full == "yes" {
+                &["x", "Full sweep"]
+            } else {
+                &["A full sweep"]
+            };
+            github.on(
+                &format!("GET /repos/acme/bench/commits/{head}/check-runs"),
+                listed(checks),
+            );
             github.on("GET /repos/acme/bench/check-runs/20/annotations", annotated(titles));
             // A sweep that failed is none, whatever it says.
-            github.on("GET /repos/acme/bench/check-runs/30/annotations", annotated(&["Full sweep"]));
-            github.on("GET /repos/acme/bench/check-runs/90/annotations", annotated(&["Full sweep"]));
+            github.on(
+                "GET /repos/acme/bench/check-runs/30/annotations",
+                annotated(&["Full sweep"]),
+            );
+            github.on(
+                "GET /repos/acme/bench/check-runs/90/annotations",
+                annotated(&["Full sweep"]),
+            );
         }
         Some(github)
     }

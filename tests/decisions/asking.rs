@@ -34,13 +34,19 @@ fn a_merge_group_takes_two_requests() {
     assert_eq!((code, &decision["blocked"]), (Some(0), &json!(false)), "{said}");
     let asked = github.requests();
     assert_eq!(asked.len(), 2, "{asked:?}");
-    assert!(asked[1].starts_with(&format!("{checks}?check_name=Verdict&")), "{asked:?}");
+    assert!(
+        asked[1].starts_with(&format!("{checks}?check_name=Verdict&")),
+        "{asked:?}"
+    );
 }
 
 #[test]
 fn a_run_does_not_guess_what_github_does_not_say() {
     let github = GitHub::new();
-    github.on("GET /repos/acme/bench/pulls/12", Reply::message(403, "Resource not accessible by integration"));
+    github.on(
+        "GET /repos/acme/bench/pulls/12",
+        Reply::message(403, "Resource not accessible by integration"),
+    );
     let mut command = github.command(HISTORY.folder.path());
     command.env("GITHUB_ACTIONS", "true").env_remove("GITHUB_EVENT_NAME");
     let (code, decision, said) = decide(command, &["--event", &merge_group()]);
@@ -51,7 +57,10 @@ fn a_run_does_not_guess_what_github_does_not_say() {
     command.env_remove("GITHUB_EVENT_NAME");
     let (code, decision, said) = decide(command, &["--event", &merge_group()]);
     assert_eq!((code, &decision["decides"]), (Some(0), &json!(true)), "{said}");
-    assert!(said.contains("note: ") && said.contains("is taken to have passed"), "{said}");
+    assert!(
+        said.contains("note: ") && said.contains("is taken to have passed"),
+        "{said}"
+    );
 }
 
 #[test]
@@ -61,7 +70,10 @@ fn without_a_token_nothing_is_asked_locally() {
     command.env_remove("GH_TOKEN").env_remove("GITHUB_EVENT_NAME");
     let (code, _, said) = decide(command, &["--event", &merge_group()]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("note: GitHub is not asked: the verdict of the pull request's head is taken"), "{said}");
+    assert!(
+        said.contains("note: GitHub is not asked: the verdict of the pull request's head is taken"),
+        "{said}"
+    );
     assert_eq!(github.requests(), [""; 0]);
 }
 
@@ -89,7 +101,13 @@ fn payloads_are_recognised_by_what_they_hold() {
 }
 
 /// The verdict of a run with what `decide` said in it, and what became of its other jobs.
-fn judged(github: &GitHub, attempt: &str, event: &str, decided: &[(&str, &str)], others: Value) -> (Option<i32>, String) {
+fn judged(
+    github: &GitHub,
+    attempt: &str,
+    event: &str,
+    decided: &[(&str, &str)],
+    others: Value,
+) -> (Option<i32>, String) {
     let outputs: Value = decided.iter().copied().collect();
     let mut needs = json!({
         "decide": { "result": "success", "outputs": outputs },
@@ -125,12 +143,24 @@ fn a_run_that_is_started_again_covers_no_later_verdict() {
     let decided = [("decides", "true"), ("head_ref", head.as_str()), ("blocked", "false")];
     let checks = format!("GET /repos/acme/bench/commits/{head}/check-runs");
     let github = GitHub::new();
-    github.on(&checks, listed(vec![check(50, 5, Some("success"), 0), check(60, 9, Some("failure"), 0)]));
+    github.on(
+        &checks,
+        listed(vec![check(50, 5, Some("success"), 0), check(60, 9, Some("failure"), 0)]),
+    );
     let (code, said) = verdict(&github, "2", "pull_request", &decided);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("run 9 decided about this commit after this run"), "{said}");
+    assert!(
+        said.contains("run 9 decided about this commit after this run"),
+        "{said}"
+    );
     // Of later runs the newest counts, and one that goes on has not passed.
-    github.on(&checks, listed(vec![check(61, 10, Some("success"), 0), check(60, 9, Some("failure"), 0)]));
+    github.on(
+        &checks,
+        listed(vec![
+            check(61, 10, Some("success"), 0),
+            check(60, 9, Some("failure"), 0),
+        ]),
+    );
     assert_eq!(verdict(&github, "2", "pull_request", &decided).0, Some(0));
     github.on(&checks, listed(vec![check(61, 10, None, 0)]));
     assert_eq!(verdict(&github, "2", "pull_request", &decided).0, Some(1));
@@ -168,13 +198,18 @@ fn a_full_sweep_that_passed_is_noted() {
             "reuse": { "result": "success", "outputs": { "reuse": "true", "reason": "Run 3 stands in." } },
             "reuse-results": { "result": result, "outputs": {} },
         });
-        judged(&github, "1", "pull_request", decided, stands_in).1.contains("::notice title=Full sweep::")
+        judged(&github, "1", "pull_request", decided, stands_in)
+            .1
+            .contains("::notice title=Full sweep::")
     };
     let full = [("run", "true"), ("reusable", "true"), ("blocked", "false")];
     assert!(noted(&full, "success"));
     assert!(!noted(&full, "failure"));
     assert!(!noted(&[("run", "true"), ("reusable", "false")], "success"));
-    assert!(!noted(&[("run", "true"), ("reusable", "true"), ("blocked", "true")], "success"));
+    assert!(!noted(
+        &[("run", "true"), ("reusable", "true"), ("blocked", "true")],
+        "success"
+    ));
     let (_, said) = verdict(&github, "1", "pull_request", &[("reusable", "true")]);
     assert!(!said.contains("::notice"), "{said}");
 }
@@ -199,5 +234,9 @@ fn a_payload_without_a_name_comes_through_standard_input() {
         .filter(|job| job["runs"] == true)
         .map(|job| job["legs"][0]["name"].as_str().expect("a name"))
         .collect();
-    assert_eq!((running, &simulation["result"]), (vec!["Decide", "Verdict"], &json!("success")), "{said}");
+    assert_eq!(
+        (running, &simulation["result"]),
+        (vec!["Decide", "Verdict"], &json!("success")),
+        "{said}"
+    );
 }

@@ -105,7 +105,11 @@ fn entries(names: &[&str]) -> String {
 fn change(at: &Path, file: &str, message: &str) -> String {
     write(at, file, file);
     let before = std::fs::read_to_string(at.join(CHANGELOG)).unwrap_or_default();
-    let text = if before.is_empty() { entries(&[file]) } else { format!("{before}\n{}", entries(&[file])) };
+    let text = if before.is_empty() {
+        entries(&[file])
+    } else {
+        format!("{before}\n{}", entries(&[file]))
+    };
     write(at, CHANGELOG, text);
     commit(at, message)
 }

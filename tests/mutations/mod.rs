@@ -9,7 +9,7 @@ use sweepctl::workflow::check::check;
 use sweepctl::workflow::render::render;
 use sweepctl::workflow::templates::Templates;
 
-use crate::conditions::{events, faults, messages};
+use crate::conditions::{events, faults, messages, sequences};
 use crate::decisions;
 use crate::support::{assert_none, misses, project, write};
 
@@ -22,10 +22,12 @@ enum Checker {
     Faults,
     /// The table of events.
     Events,
+    /// The table of sequences.
+    Sequences,
     /// The table of decisions.
     Decisions,
 }
-use Checker::{Check, Decisions, Events, Faults};
+use Checker::{Check, Decisions, Events, Faults, Sequences};
 
 /// A fault: its name, the file, the text that is replaced and by what, who finds it, and in which words.
 type Mutation = (
@@ -208,6 +210,79 @@ const MUTATIONS: &[Mutation] = &[
         Events,
         "(cancels: false)",
     ),
+    (
+        "a run that is started again cancels the newest",
+        SWEEP,
+        "  cancel-in-progress: ${{ github.run_attempt == 1 }}",
+        "  cancel-in-progress: true",
+        Sequences,
+        "an old run is started again while the newest runs",
+    ),
+    (
+        "a merge cancels the sweep",
+        SWEEP,
+        "github.event.action == 'closed' && !github.event.pull_request.merged",
+        "github.event.action == 'closed'",
+        Sequences,
+        "merged while its sweep runs, which goes on",
+    ),
+    (
+        "a close leaves the sweep running",
+        SWEEP,
+        "(github.event.action == 'closed' && !github.event.pull_request.merged\n    || ",
+        "(",
+        Events,
+        "the group is sweep-run-1",
+    ),
+    // What branches see.
+    (
+        "merge groups start nothing",
+        SWEEP,
+        "  merge_group:\n",
+        "",
+        Events,
+        "it starts on push, pull_request, not on merge_group",
+    ),
+    (
+        "opened pull requests start nothing",
+        SWEEP,
+        "types: [opened, reopened,",
+        "types: [reopened,",
+        Events,
+        "not on opened",
+    ),
+    (
+        "another label reports as the verdict",
+        JOBS,
+        "    && contains(fromJson([= sweep_labels | expression =]), github.event.label.name)\n    && (false",
+        "    && (false",
+        Sequences,
+        "another label after a sweep failed",
+    ),
+    (
+        "taking the label off reports as the verdict",
+        JOBS,
+        "    && (false\n",
+        "    && (true\n",
+        Sequences,
+        "the label is taken off after its sweep failed",
+    ),
+    (
+        "a draft reports as the verdict",
+        JOBS,
+        "    && !github.event.pull_request.draft\n",
+        "",
+        Sequences,
+        "a draft that is made ready",
+    ),
+    (
+        "what blocks does not arrive",
+        SWEEP,
+        "'checks', 'decides', 'blocked'] %]",
+        "'checks', 'decides'] %]",
+        Sequences,
+        "a merge queue refuses what failed",
+    ),
     // Matrices and calls.
     (
         "fail-fast is constant",
@@ -339,6 +414,7 @@ fn said(checker: Checker, sources: &[Arc<Source>], labels: &Labels, words: &str)
             .unwrap_or_default(),
         Faults => faults::missed(sources, Some(words)).join("\n"),
         Events => events::missed(sources, labels, Some(words)).join("\n"),
+        Sequences => sequences::missed(sources, labels, Some(words)).join("\n"),
         Decisions => decisions::missed(labels).join("\n"),
     }
 }

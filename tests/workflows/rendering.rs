@@ -47,7 +47,7 @@ fn check_shows_drift_and_unknown_files() {
     write(
         folder.path(),
         path,
-        edit(&text, "cancel-in-progress: true", "cancel-in-progress: false"),
+        edit(&text, "timeout-minutes: 45", "timeout-minutes: 46"),
     );
     write(folder.path(), ".github/workflows/own.yml", "on: push\n");
     std::fs::remove_file(folder.path().join(".github/workflows/e2e-tests.yml")).expect("it was rendered");
@@ -55,7 +55,7 @@ fn check_shows_drift_and_unknown_files() {
     assert_eq!(output.status.code(), Some(1));
     let diff = stdout(&output);
     assert!(
-        diff.contains("-  cancel-in-progress: false\n+  cancel-in-progress: true\n"),
+        diff.contains("-    timeout-minutes: 46\n+    timeout-minutes: 45\n"),
         "{diff}"
     );
     let said = stderr(&output);

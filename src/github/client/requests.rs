@@ -153,7 +153,9 @@ impl Client {
     /// As every request.
     pub fn check_runs(&self, commit: &str, name: &str) -> Result<Listing<CheckRun>, Error> {
         let path = format!("commits/{}/check-runs?check_name={}", encoded(commit), encoded(name));
-        self.pages(&self.path(&path), CHECKS, CHECK_PAGES, |page: CheckRuns| page.check_runs)
+        self.pages(&self.path(&path), CHECKS, CHECK_PAGES, |page: CheckRuns| {
+            page.check_runs
+        })
     }
 
     /// The annotations of a check.

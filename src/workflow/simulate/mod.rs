@@ -47,12 +47,21 @@ pub struct Ask<'a> {
     pub event: &'a str,
     /// Its payload.
     pub payload: &'a serde_json::Value,
-    /// How often the run was started: 1, unless it was started again.
-    pub attempt: u64,
+    /// Which run it is.
+    pub run: Run,
     /// What the commands are asked with.
     pub commands: Commands,
     /// What differs from a run without faults.
     pub faults: Faults,
+}
+
+/// A run, by its numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// Its own.
+    pub id: u64,
+    /// How often it was started: 1, unless it was started again.
+    pub attempt: u64,
 }
 
 /// What differs from a run in which everything succeeds. Jobs are named by their id; one of a called workflow by that of
@@ -148,7 +157,7 @@ pub fn simulate(files: &Files<'_>, ask: &Ask<'_>) -> Result<Simulation, Problems
         return Err(problem.hint(nearest(ask.workflow, known)).into());
     };
     let name = file.get("name").map_or(ask.workflow, |node| node.text());
-    let github = trigger::github(name, ask.event, ask.payload, ask.attempt);
+    let github = trigger::github(name, ask.event, ask.payload, ask.run);
     let given: Value = ask.payload.get("inputs").map_or(Value::Null, Value::from);
     let inputs = trigger::inputs(file, ask.event, &given);
     let scope = Scope::default()

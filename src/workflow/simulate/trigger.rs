@@ -3,6 +3,7 @@
 use globset::GlobBuilder;
 use serde_json::Value as Json;
 
+use super::Run;
 use super::value::Value;
 use crate::config::tree::{self, Node};
 use crate::workflow::tree::{File, get, pairs};
@@ -59,7 +60,10 @@ fn other_schedule(filter: Option<&Node<'_>>, payload: &Json) -> Option<String> {
     let tree::Value::Seq(items) = &filter?.value else {
         return None;
     };
-    let known: Vec<&str> = items.iter().filter_map(|item| Some(get(item, "cron")?.text())).collect();
+    let known: Vec<&str> = items
+        .iter()
+        .filter_map(|item| Some(get(item, "cron")?.text()))
+        .collect();
     (!known.contains(&asked)).then(|| format!("it starts at {}, not at {asked}", known.join(", ")))
 }
 
@@ -100,12 +104,12 @@ pub fn inputs(file: &File<'_>, trigger: &str, given: &Value) -> Value {
     declared.map_or(&[][..], pairs).iter().map(one).collect()
 }
 
-/// The context `github` of an event's run. What a payload does not say is made up: the run's number is 1.
+/// The context `github` of an event's run. What a payload does not say is made up.
 #[must_use]
-pub fn github(workflow: &str, event: &str, payload: &Json, attempt: u64) -> Value {
+pub fn github(workflow: &str, event: &str, payload: &Json, run: Run) -> Value {
     let text = |pointer: &str| payload.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
     let pull = payload.pointer("/pull_request/number").and_then(Json::as_u64);
-    let attempt = attempt.to_string();
+    let (id, attempt) = (run.id.to_string(), run.attempt.to_string());
     let r#ref = match (text("/ref"), text("/merge_group/head_ref"), pull) {
         ("", "", Some(number)) => format!("refs/pull/{number}/merge"),
         // Every other event runs on the default branch: a schedule, a comment, a dispatch of a repository.
@@ -133,7 +137,7 @@ pub fn github(workflow: &str, event: &str, payload: &Json, attempt: u64) -> Valu
         ("repository_owner", text("/repository/owner/login")),
         ("actor", text("/sender/login")),
         ("triggering_actor", text("/sender/login")),
-        ("run_id", "1"),
+        ("run_id", id.as_str()),
         ("run_number", "1"),
         ("run_attempt", attempt.as_str()),
         ("server_url", "https://github.com"),
