@@ -8,12 +8,14 @@ use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::config::asked::{Asked, only_given};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::files;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
+use crate::matrix::fingerprint::hex;
 use crate::matrix::plan::ChangelogMetadata;
 use crate::matrix::shard::{MAX_INLINE_BYTES, MAX_PLAN_BYTES, MAX_SHARDS, Shard};
 use crate::runner::utf16_bytes;
@@ -260,6 +262,19 @@ fn in_folder(path: &Path) -> Option<&Path> {
         Some(name) if name == INDEX && !path.is_dir() => path.parent(),
         _ => path.is_dir().then_some(path),
     }
+}
+
+/// What two plans of the same jobs and recipes share, and no two others: 16 hex digits. Neither the order of jobs nor how
+/// they are cut into shards counts.
+#[must_use]
+pub fn digest(plan: &[Envelope]) -> String {
+    let of = |envelope: &Envelope| {
+        let fingerprint = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
+        format!("{} {fingerprint}\n", envelope.id)
+    };
+    let mut lines: Vec<String> = plan.iter().map(of).collect();
+    lines.sort_unstable();
+    hex(&Sha256::digest(lines.concat().as_bytes())[..8])
 }
 
 /// Reads a plan's index: of its folder, or counted from a list of envelopes, which knows no shards.

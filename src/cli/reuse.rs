@@ -6,9 +6,10 @@ use clap::{Args, Subcommand};
 
 use super::client::{self, ClientArgs};
 use super::inputs::{self, LabelsArgs};
-use super::output;
+use super::{annotate, output};
 use crate::config::problem::{Problem, Problems, printable};
-use crate::github::reuse::{self, Decision, Judgement, gather};
+use crate::github::reuse::gather::{self, Ask};
+use crate::github::reuse::{self, Decision, Judgement};
 use crate::github::text;
 use crate::plan_files;
 use crate::repo::Repo;
@@ -17,8 +18,8 @@ use crate::step::collect::reused::{self, Checked};
 use crate::step::markdown;
 
 const AFTER_HELP: &str = "\
-A run is reused where somebody who may decide so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one, \
-on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run \
+A run is reused where somebody who may decide so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one \
+by its number or its address, at the start of any line of a comment on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run \
 fulfils the command fails: each run that was checked is named with its reason, and the comment that would pin a valid \
 one is printed.";
 
@@ -48,9 +49,16 @@ enum What {
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
 struct Decide {
-    /// The commit that was pushed [default: GITHUB_SHA, else the clone's HEAD]
+    /// The commit that was pushed, or with --pr its newest [default: GITHUB_SHA, else the clone's HEAD]
     #[arg(long, value_name = "SHA")]
     commit: Option<String>,
+    /// The open pull request whose newest commit it is: a run of the same plan then spares it a sweep
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "plan")]
+    pr: Option<u64>,
+    /// The plan of the commit: its folder, its index, or a list of envelopes. A run of a commit that is no longer in the
+    /// pull request can stand in only if its plan is known to be the same
+    #[arg(long, value_name = "FILE|DIR")]
+    plan: Option<PathBuf>,
     #[command(flatten)]
     labels: LabelsArgs,
     #[command(flatten)]
@@ -58,7 +66,7 @@ struct Decide {
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
-    /// Append the outputs `reuse`, `run_id`, `complete`, `artifacts` and `reason` to the file that GITHUB_OUTPUT names
+    /// Append the outputs `reuse`, `run_id`, `complete`, `verdict`, `artifacts` and `reason` to the file that GITHUB_OUTPUT names
     #[arg(long)]
     github_output: bool,
 }
@@ -95,9 +103,21 @@ impl ReuseArgs {
 impl Decide {
     fn run(&self) -> anyhow::Result<()> {
         let (client, labels) = inputs::both(self.client.client(), self.labels.load())?;
-        let commit = self.commit()?;
-        let facts = gather::facts(&client, &commit, &labels.reuse)?;
+        let plan = self.plan.as_deref().map(plan_files::envelopes).transpose();
+        let plan = plan.map_err(Problems::from)?;
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let server = variable("GITHUB_SERVER_URL").unwrap_or_else(|| "https://github.com".to_owned());
+        let ask = Ask {
+            commit: self.commit()?,
+            pull: self.pr,
+            plan: plan.as_deref().map(plan_files::digest),
+            address: format!("{}/{}", server.trim_end_matches('/'), client.repository()),
+            own_run: variable("GITHUB_RUN_ID").and_then(|id| id.parse().ok()),
+        };
+        let facts = gather::facts(&client, &ask, &labels.reuse)?;
         let decision = reuse::decide(&facts, &labels);
+        let notes = decision.notes.iter().map(|note| Problem::file("", note.clone()));
+        annotate::notice(&notes.collect::<Vec<_>>());
         if self.github_output {
             runner::append(RunnerFile::Output, &decision.outputs())?;
         }
@@ -151,6 +171,9 @@ fn shown(decision: &Decision) -> String {
 
 fn summary(decision: &Decision) -> String {
     let mut text = format!("### Reuse\n\n{}\n", decision.reason);
+    for note in &decision.notes {
+        text.push_str(&format!("\n{note}\n"));
+    }
     if !decision.candidates.is_empty() {
         text.push_str(&format!("\n{}", markdown::table(&HEAD, &rows(decision))));
     }

@@ -138,20 +138,32 @@ fn blocked(needs: &Needs) -> Option<Problem> {
     })
 }
 
-/// The verdict on a run in which an earlier one stood in: green if its results were taken over.
+/// The verdict on a run in which an earlier one stood in: for a push green if its results were taken over, for a commit of
+/// a pull request that of the earlier run.
 #[must_use]
 pub fn reused(needs: &Needs, reason: &str) -> Verdict {
-    let skipped = needs
-        .0
-        .get(REUSE_RESULTS)
-        .is_none_or(|need| need.result == JobResult::Skipped);
     let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
     problems.extend(others(needs, &[]));
-    if skipped {
-        let message = format!("{} did not run: no results were taken over", code(REUSE_RESULTS));
-        problems.push(Problem::file("", message).hint("see its `if`, and whether the verdict waits for it"));
+    let decide = needs.0.get(DECIDE);
+    let earlier = decide.and_then(|decide| decide.outputs.get("reuse_verdict"));
+    match earlier.map_or("", String::as_str) {
+        "success" => {}
+        "" => problems.extend(not_taken_over(needs)),
+        ended => {
+            let message = format!("the run that stands in ended as {}", code(ended));
+            problems.push(Problem::file("", message).hint("mend what it shows, or delete the comment that asks for it"));
+        }
     }
     Verdict::new(format!("An earlier run was reused. {reason}"), Vec::new(), problems)
+}
+
+/// Results that nobody took over; a job that failed says so itself.
+fn not_taken_over(needs: &Needs) -> Option<Problem> {
+    let need = needs.0.get(REUSE_RESULTS);
+    need.is_none_or(|need| need.result == JobResult::Skipped).then(|| {
+        let message = format!("{} did not run: no results were taken over", code(REUSE_RESULTS));
+        Problem::file("", message).hint("see its `if`, and whether the verdict waits for it")
+    })
 }
 
 /// The verdict on a run that ended before there was a plan.

@@ -78,7 +78,8 @@ fn each_job_that_does_not_run_says_why() {
             .expect("the job")
     };
     let said = why(&["--result", "canary=failure"], "sweep-evals");
-    assert_eq!(said, "needs.canary.result == 'success', but it is 'failure'");
+    let asked = "(needs.decide.outputs.canary_jobs == '0' || needs.canary.result == 'success')";
+    assert_eq!(said, asked);
     let said = why(&["--result", "decide=failure"], "collect");
     assert_eq!(said, "needs.decide.result == 'success', but it is 'failure'");
     let said = why(&["--output", "decide.evals_shards=[]"], "sweep-evals");
@@ -190,11 +191,11 @@ fn wrong_questions_are_refused() {
             2,
             &["success, failure, cancelled or skipped"],
         ),
-        (&["--output", "gate=false"], 2, &["JOB.NAME=VALUE"]),
+        (&["--output", "decide=false"], 2, &["JOB.NAME=VALUE"]),
         (
-            &["--output", "decide.evalsonly=true"],
+            &["--output", "decide.swep=true"],
             1,
-            &["`decide` has no output `evalsonly`", "`evals_only`"],
+            &["`decide` has no output `swep`", "did you mean `sweep`?"],
         ),
         (&["--root", "tests/fixtures/events"], 1, &["holds no workflow"]),
     ];
