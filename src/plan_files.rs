@@ -197,8 +197,14 @@ pub fn outputs(index: &Index, dir: &Path) -> Result<Vec<(String, String)>, Probl
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
         ("fail_fast".to_owned(), index.asked.fail_fast.to_string()),
     ];
-    let mut inputs = inputs(index, |bucket, number| Ok(envelopes_text(&shard_jobs(dir, bucket, number)?)))?;
-    let written: usize = inputs.values().chain([&canary_text(index)]).map(|text| written(text)).sum();
+    let mut inputs = inputs(index, |bucket, number| {
+        Ok(envelopes_text(&shard_jobs(dir, bucket, number)?))
+    })?;
+    let written: usize = inputs
+        .values()
+        .chain([&canary_text(index)])
+        .map(|text| written(text))
+        .sum();
     if written > MAX_INLINE_BYTES {
         inputs = self::inputs(index, |_, _| Ok(String::new()))?;
     }
@@ -219,7 +225,10 @@ fn inputs(
     envelopes: impl Fn(Bucket, usize) -> Result<String, Problem>,
 ) -> Result<HashMap<Bucket, String>, Problem> {
     let of_bucket = |bucket: &Bucket| {
-        let shards = index.buckets.get(bucket.name()).map_or(&[][..], |of_bucket| &of_bucket.shards);
+        let shards = index
+            .buckets
+            .get(bucket.name())
+            .map_or(&[][..], |of_bucket| &of_bucket.shards);
         let inputs = shards.iter().enumerate().map(|(number, shard)| {
             let envelopes = envelopes(*bucket, number)?;
             Ok(serde_json::json!({ "max-parallel": shard.max_parallel, "envelopes": envelopes }))
@@ -233,7 +242,13 @@ fn inputs(
 /// The bytes that an output takes in the text of `toJson(needs)`, where other characters than ASCII may be escaped.
 fn written(output: &str) -> usize {
     let escaped = serde_json::Value::from(output).to_string();
-    let bytes = |character: char| if character.is_ascii() { 1 } else { 6 * character.len_utf16() };
+    let bytes = |character: char| {
+        if character.is_ascii() {
+            1
+        } else {
+            6 * character.len_utf16()
+        }
+    };
     escaped.chars().map(bytes).sum()
 }
 

@@ -151,7 +151,8 @@ pub fn reused(needs: &Needs, reason: &str) -> Verdict {
         "" => problems.extend(not_taken_over(needs)),
         ended => {
             let message = format!("the run that stands in ended as {}", code(ended));
-            problems.push(Problem::file("", message).hint("mend what it shows, or delete the comment that asks for it"));
+            problems
+                .push(Problem::file("", message).hint("mend what it shows, or delete the comment that asks for it"));
         }
     }
     Verdict::new(format!("An earlier run was reused. {reason}"), Vec::new(), problems)

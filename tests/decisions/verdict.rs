@@ -244,7 +244,10 @@ fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
     );
     std::fs::rename(plan.folder.path().join("kept"), plan.folder.path().join("plan")).expect("the plan");
     // A commit of a pull request takes no results over: the verdict is that of the run.
-    for (earlier, problems) in [("success", &[][..]), ("failure", &["the run that stands in ended as `failure`"])] {
+    for (earlier, problems) in [
+        ("success", &[][..]),
+        ("failure", &["the run that stands in ended as `failure`"]),
+    ] {
         let mut needs = reused("skipped");
         needs["decide"]["outputs"]["reuse_verdict"] = json!(earlier);
         assert_eq!(judge(&plan, &needs, &[]).problems(), problems);

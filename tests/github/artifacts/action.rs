@@ -17,7 +17,10 @@ fn path() -> std::ffi::OsString {
 
 /// Runs the action as the runner does: its input is a variable.
 fn action(service: &Service, folder: &Path, path: &std::ffi::OsStr, arguments: &str) -> Output {
-    let node = Command::new("sh").args(["-c", "command -v node"]).output().expect("a shell");
+    let node = Command::new("sh")
+        .args(["-c", "command -v node"])
+        .output()
+        .expect("a shell");
     Command::new(stdout(&node).trim())
         .arg(project().join(".github/actions/fetch-artifacts/main.js"))
         .current_dir(folder)
@@ -36,17 +39,33 @@ fn its_lines_are_arguments_and_its_exit_code_is_that_of_fetch() {
     let service = Service::new(vec![small(1, "plan"), small(2, "a b; touch $(echo x)")]);
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
-    let output = action(&service, at, &path(), "plan\n\n  a b; touch $(echo x)  \r\n--out\nthe folder\n");
+    let output = action(
+        &service,
+        at,
+        &path(),
+        "plan\n\n  a b; touch $(echo x)  \r\n--out\nthe folder\n",
+    );
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
-    assert!(stdout(&output).starts_with("2 artifacts: 2 fetched"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).starts_with("2 artifacts: 2 fetched"),
+        "{}",
+        stdout(&output)
+    );
     let wanted = ["a b; touch $(echo x)/agg_r.json", "plan/agg_r.json"];
     assert_eq!(arrived(&at.join("the folder")), wanted);
     assert_eq!(std::fs::read_dir(at).expect("a folder").count(), 1, "no shell read it");
-    assert_eq!(action(&service, at, &path(), "missing\n--out\no").status.code(), Some(1));
+    assert_eq!(
+        action(&service, at, &path(), "missing\n--out\no").status.code(),
+        Some(1)
+    );
     assert_eq!(action(&service, at, &path(), "--out\no").status.code(), Some(2));
     let nothing = action(&service, at, "/nowhere".as_ref(), "plan\n--out\no");
     assert_eq!(nothing.status.code(), Some(1));
-    assert!(stderr(&nothing).contains("sweepctl cannot be started (ENOENT)"), "{}", stderr(&nothing));
+    assert!(
+        stderr(&nothing).contains("sweepctl cannot be started (ENOENT)"),
+        "{}",
+        stderr(&nothing)
+    );
 }
 
 #[test]
@@ -93,5 +112,8 @@ jobs:
     assert!(output.status.success(), "{}{}", stdout(&output), stderr(&output));
     let seen = std::fs::read_to_string(&seen).expect("the second step ran");
     assert!(seen.starts_with("{\"id\": 1}{"), "{seen}");
-    assert!(seen.contains("\"fetched\": 1") && seen.contains("\"missing\": 1"), "{seen}");
+    assert!(
+        seen.contains("\"fetched\": 1") && seen.contains("\"missing\": 1"),
+        "{seen}"
+    );
 }

@@ -51,7 +51,13 @@ fn githubs_own_client_gets_what_fetch_gets() {
         })
         .collect();
     listed.sort();
-    let wanted = [("bmk_a", 5), ("bmk_b", 40), ("changed", 9), ("deep", 8), ("raw.json", 31)];
+    let wanted = [
+        ("bmk_a", 5),
+        ("bmk_b", 40),
+        ("changed", 9),
+        ("deep", 8),
+        ("raw.json", 31),
+    ];
     assert_eq!(listed, wanted.map(|(name, id)| (name.to_owned(), id)));
     for artifact in said["fetched"].as_array().expect("a list") {
         assert_eq!(artifact["digestMismatch"], false, "{artifact}");
@@ -59,7 +65,9 @@ fn githubs_own_client_gets_what_fetch_gets() {
     let report = fetched(&service, at, &[&names[..], &["--out", "ours"]].concat());
     let ids = |list: &serde_json::Value| -> Vec<u64> {
         let list = list.as_array().expect("a list");
-        list.iter().map(|artifact| artifact["id"].as_u64().expect("an id")).collect()
+        list.iter()
+            .map(|artifact| artifact["id"].as_u64().expect("an id"))
+            .collect()
     };
     assert_eq!(ids(&report["artifacts"]), ids(&said["fetched"]));
     assert_eq!(arrived(&at.join("ours")), arrived(&at.join("theirs")));

@@ -19,7 +19,12 @@ use crate::support::{stderr, stdout, write};
 
 /// Runs fetch in a folder. No secret is in anything that it says, or in any file that it leaves.
 fn fetch(service: &Service, folder: &Path, args: &[&str]) -> Output {
-    let output = service.command(folder).arg("fetch").args(args).output().expect("it runs");
+    let output = service
+        .command(folder)
+        .arg("fetch")
+        .args(args)
+        .output()
+        .expect("it runs");
     let secrets = [token(), "aVerySecretSignature".to_owned()];
     for said in [stdout(&output), stderr(&output)] {
         assert!(!secrets.iter().any(|secret| said.contains(secret)), "{said}");
@@ -68,7 +73,10 @@ fn arrived(out: &Path) -> Vec<String> {
 fn state(out: &Path, name: &str) -> (String, String) {
     let report = read_json(&out.join("fetch.json"));
     let artifacts = report["artifacts"].as_array().expect("a list");
-    let artifact = artifacts.iter().find(|artifact| artifact["name"] == name).expect("reported");
+    let artifact = artifacts
+        .iter()
+        .find(|artifact| artifact["name"] == name)
+        .expect("reported");
     let text = |field: &str| artifact[field].as_str().unwrap_or_default().to_owned();
     (text("state"), text("reason"))
 }

@@ -60,13 +60,19 @@ fn count(github: &GitHub, what: &str) -> usize {
 fn artifacts_of_another_run_arrive_and_the_storage_gets_no_token() {
     let (folder, github) = (tempfile::tempdir().expect("a folder"), GitHub::new());
     let (older, newer) = (small(3, "results_bmk"), small(9, "results_bmk"));
-    github.on(&format!("{LIST}?name=results_bmk&per_page=100&page=1"), page(&[&newer, &older]));
+    github.on(
+        &format!("{LIST}?name=results_bmk&per_page=100&page=1"),
+        page(&[&newer, &older]),
+    );
     github.on(&format!("{LIST}?name=other&per_page=100&page=1"), page(&[]));
     give(&github, &newer);
     let output = fetch(&github, folder.path(), &["results_bmk", "--optional", "other"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&report["via"], &report["fetched"], &report["missing"]), (&json!("rest"), &json!(1), &json!(1)));
+    assert_eq!(
+        (&report["via"], &report["fetched"], &report["missing"]),
+        (&json!("rest"), &json!(1), &json!(1))
+    );
     assert_eq!(report["artifacts"][0]["id"], 9);
     for asked in github.asked() {
         let has_token = asked.headers.contains_key("authorization");
@@ -102,12 +108,28 @@ fn every_page_is_read_and_pages_that_have_not_changed_cost_nothing() {
     give(&github, all[149]);
     let output = fetch(&github, folder.path(), &[&names[..], &["a150"]].concat());
     assert!(output.status.success(), "{}", stderr(&output));
-    let lists: Vec<_> = github.asked().into_iter().filter(|asked| asked.what.starts_with(LIST)).collect();
+    let lists: Vec<_> = github
+        .asked()
+        .into_iter()
+        .filter(|asked| asked.what.starts_with(LIST))
+        .collect();
     let tags: Vec<Option<&str>> = lists
         .iter()
-        .map(|asked| asked.headers.get("if-none-match").map(|tag| tag.to_str().expect("a tag")))
+        .map(|asked| {
+            asked
+                .headers
+                .get("if-none-match")
+                .map(|tag| tag.to_str().expect("a tag"))
+        })
         .collect();
-    let wanted = [None, None, None, Some("\"page-1\""), Some("\"page-2\""), Some("\"page-3\"")];
+    let wanted = [
+        None,
+        None,
+        None,
+        Some("\"page-1\""),
+        Some("\"page-2\""),
+        Some("\"page-3\""),
+    ];
     assert_eq!(tags, wanted);
     assert_eq!(count(&github, "GET /content/"), 7);
 }
@@ -117,7 +139,10 @@ fn expired_gone_and_refused_are_told_apart() {
     let (folder, github) = (tempfile::tempdir().expect("a folder"), GitHub::new());
     let names = ["fine", "old", "older", "deleted", "secret", "busy"];
     let all: Vec<Artifact> = (1..).zip(names).map(|(id, name)| small(id, name)).collect();
-    let entries: Vec<Value> = all.iter().map(|artifact| entry(artifact, artifact.name == "old")).collect();
+    let entries: Vec<Value> = all
+        .iter()
+        .map(|artifact| entry(artifact, artifact.name == "old"))
+        .collect();
     github.on(LIST, json!({ "total_count": 6, "artifacts": entries }));
     give(&github, &all[0]);
     give(&github, &all[5]);
@@ -125,16 +150,31 @@ fn expired_gone_and_refused_are_told_apart() {
     github
         .on(&zip_of(3), Reply::message(410, "Artifact has expired"))
         .on(&zip_of(4), Reply::message(404, "Not Found"))
-        .on(&zip_of(5), Reply::message(403, "Resource not accessible by integration"))
+        .on(
+            &zip_of(5),
+            Reply::message(403, "Resource not accessible by integration"),
+        )
         .in_turn(&zip_of(6), vec![Reply::message(502, "Server Error"), redirect]);
     let output = fetch(&github, folder.path(), &names);
     assert_eq!(output.status.code(), Some(1));
     let out = folder.path().join("o");
     let states: Vec<String> = names.iter().map(|name| state(&out, name).0).collect();
     assert_eq!(states, ["fetched", "expired", "expired", "failed", "failed", "fetched"]);
-    assert!(state(&out, "deleted").1.contains("no longer"), "{:?}", state(&out, "deleted"));
-    assert!(state(&out, "secret").1.contains("actions: read"), "{:?}", state(&out, "secret"));
-    assert_eq!(count(&github, &zip_of(2)), 0, "what the list calls expired is not asked for");
+    assert!(
+        state(&out, "deleted").1.contains("no longer"),
+        "{:?}",
+        state(&out, "deleted")
+    );
+    assert!(
+        state(&out, "secret").1.contains("actions: read"),
+        "{:?}",
+        state(&out, "secret")
+    );
+    assert_eq!(
+        count(&github, &zip_of(2)),
+        0,
+        "what the list calls expired is not asked for"
+    );
     assert_eq!((count(&github, &zip_of(3)), count(&github, &zip_of(5))), (1, 1));
     assert_eq!(arrived(&out), ["busy/agg_r.json", "fine/agg_r.json"]);
 }
@@ -159,7 +199,11 @@ fn a_tenth_of_the_hours_requests_is_left_and_the_rest_arrives_later() {
     assert_eq!(output.status.code(), Some(1));
     let out = folder.path().join("o");
     assert_eq!(arrived(&out).len(), 3);
-    assert!(state(&out, "a4").1.contains("99 requests are left for the next 30 min"), "{:?}", state(&out, "a4"));
+    assert!(
+        state(&out, "a4").1.contains("99 requests are left for the next 30 min"),
+        "{:?}",
+        state(&out, "a4")
+    );
     assert_eq!(count(&github, &zip_of(4)), 0);
     give(&github, &all[2]);
     let output = fetch(&github, folder.path(), &args);

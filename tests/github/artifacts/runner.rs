@@ -20,11 +20,21 @@ fn a_plan_arrives_in_the_layout_that_collect_reads() {
         .to_string()
     };
     let of = |id: u64, name: &str| Artifact::new(id, name, zips::zip(&[("agg_r.json", aggregate(id))]));
-    let mut others = vec![small(90, "plan"), small(91, "server_logs_x"), small(92, "bmk_x_ffffffffffff")];
+    let mut others = vec![
+        small(90, "plan"),
+        small(91, "server_logs_x"),
+        small(92, "bmk_x_ffffffffffff"),
+    ];
     others.extend([of(4, &names[0]), of(8, &names[1])]);
     let service = Service::new(others);
     let report = fetched(&service, at, &["--plan", "plan.json", "--out", "results"]);
-    for (field, wanted) in [("wanted", 3), ("fetched", 2), ("missing", 1), ("failed", 0), ("kept", 0)] {
+    for (field, wanted) in [
+        ("wanted", 3),
+        ("fetched", 2),
+        ("missing", 1),
+        ("failed", 0),
+        ("kept", 0),
+    ] {
         assert_eq!(report[field], wanted, "{field}");
     }
     assert_eq!(report["via"], "runner");
@@ -32,7 +42,10 @@ fn a_plan_arrives_in_the_layout_that_collect_reads() {
     assert_eq!(state(&at.join("results"), &names[2]).0, "missing");
     let first = &report["artifacts"][0];
     assert_eq!(first["job"], "000000000001");
-    assert_eq!((&first["kind"], &first["id"], &first["files"]), (&json!("bmk"), &json!(4), &json!(1)));
+    assert_eq!(
+        (&first["kind"], &first["id"], &first["files"]),
+        (&json!("bmk"), &json!(4), &json!(1))
+    );
     assert_eq!(
         arrived(&at.join("results")),
         [format!("{}/agg_r.json", names[0]), format!("{}/agg_r.json", names[1])]
@@ -45,7 +58,11 @@ fn a_plan_arrives_in_the_layout_that_collect_reads() {
         .iter()
         .map(|job| job["state"].as_str().expect("a state"))
         .collect();
-    assert_eq!(states, ["failed", "failed", "missing"], "concurrencies of other jobs: {collected}");
+    assert_eq!(
+        states,
+        ["failed", "failed", "missing"],
+        "concurrencies of other jobs: {collected}"
+    );
     assert_eq!(collected["rows"].as_array().map(Vec::len), Some(2));
 }
 
@@ -85,7 +102,11 @@ fn no_more_are_on_their_way_than_was_asked_for() {
     let names = plan(folder.path(), 12);
     let late = |(id, name): (u64, &String)| small(id, name).given(Given::Late(Duration::from_millis(30)));
     let service = Service::new((1..).zip(&names).map(late).collect());
-    fetched(&service, folder.path(), &["--plan", "plan.json", "--out", "o", "--parallel", "3"]);
+    fetched(
+        &service,
+        folder.path(),
+        &["--plan", "plan.json", "--out", "o", "--parallel", "3"],
+    );
     assert_eq!(service.most(), 3);
 }
 
@@ -103,14 +124,25 @@ fn what_is_busy_or_breaks_is_tried_again_and_what_stays_wrong_fails() {
         small(7, "gone").given(Given::Refused(9, 404)),
         small(8, "expired").given(Given::Refused(9, 410)),
     ]);
-    let names = ["fine", "busy", "cut", "late-sign", "changed", "always-busy", "gone", "expired"];
+    let names = [
+        "fine",
+        "busy",
+        "cut",
+        "late-sign",
+        "changed",
+        "always-busy",
+        "gone",
+        "expired",
+    ];
     let output = fetch(&service, at, &[&names[..], &["--out", "o", "--attempts", "2"]].concat());
     assert_eq!(output.status.code(), Some(1));
     let out = at.join("o");
     let states: Vec<String> = names.iter().map(|name| state(&out, name).0).collect();
     assert_eq!(
         states,
-        ["fetched", "fetched", "fetched", "fetched", "failed", "failed", "failed", "expired"]
+        [
+            "fetched", "fetched", "fetched", "fetched", "failed", "failed", "failed", "expired"
+        ]
     );
     assert!(state(&out, "changed").1.contains("was uploaded"));
     assert!(state(&out, "always-busy").1.contains("500"));
@@ -121,10 +153,18 @@ fn what_is_busy_or_breaks_is_tried_again_and_what_stays_wrong_fails() {
     }
     // Each as often as it helps.
     let downloads = service.downloads();
-    assert_eq!((1..=8).map(|id| downloads[&id]).collect::<Vec<_>>(), [1, 2, 2, 2, 2, 2, 1, 1]);
+    assert_eq!(
+        (1..=8).map(|id| downloads[&id]).collect::<Vec<_>>(),
+        [1, 2, 2, 2, 2, 2, 1, 1]
+    );
     assert_eq!(
         arrived(&out),
-        ["busy/agg_r.json", "cut/agg_r.json", "fine/agg_r.json", "late-sign/agg_r.json"],
+        [
+            "busy/agg_r.json",
+            "cut/agg_r.json",
+            "fine/agg_r.json",
+            "late-sign/agg_r.json"
+        ],
         "nothing that is half there looks whole"
     );
     // What is repaired arrives, and nothing else is fetched again.
@@ -141,13 +181,20 @@ fn of_one_name_the_newest_counts_and_a_newer_one_replaces_it() {
     let service = Service::new(vec![small(12, "b"), small(3, "a"), small(7, "b")]);
     fetched(&service, at, &["a", "b", "--out", "o"]);
     let text = |name: &str| std::fs::read_to_string(at.join(format!("o/{name}/agg_r.json"))).expect("a file");
-    assert_eq!((text("a").as_str(), text("b").as_str()), ("{\"id\": 3}", "{\"id\": 12}"));
+    assert_eq!(
+        (text("a").as_str(), text("b").as_str()),
+        ("{\"id\": 3}", "{\"id\": 12}")
+    );
     service.change(|artifacts| {
         artifacts.push(Artifact::new(20, "b", zips::zip(&[("other.json", "{}")])));
     });
     let report = fetched(&service, at, &["a", "b", "--out", "o"]);
     assert_eq!((&report["kept"], &report["fetched"]), (&json!(1), &json!(1)));
-    assert_eq!(arrived(&at.join("o")), ["a/agg_r.json", "b/other.json"], "nothing of the older one stays");
+    assert_eq!(
+        arrived(&at.join("o")),
+        ["a/agg_r.json", "b/other.json"],
+        "nothing of the older one stays"
+    );
     // What was lost or changed here is fetched again.
     write(at, "o/a/agg_r.json", "{}");
     std::fs::remove_dir_all(at.join("o/b")).expect("removed");
@@ -161,14 +208,36 @@ fn a_name_must_be_there_unless_it_is_optional() {
     let folder = tempfile::tempdir().expect("a folder");
     let at = folder.path();
     let service = Service::new(vec![small(1, "results_bmk")]);
-    let output = fetch(&service, at, &["results_bmk", "result_bmk", "--optional", "eval_results_all", "--out", "o"]);
+    let output = fetch(
+        &service,
+        at,
+        &[
+            "results_bmk",
+            "result_bmk",
+            "--optional",
+            "eval_results_all",
+            "--out",
+            "o",
+        ],
+    );
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
-    assert!(said.contains("`result_bmk`: the run has no artifact of this name"), "{said}");
+    assert!(
+        said.contains("`result_bmk`: the run has no artifact of this name"),
+        "{said}"
+    );
     assert!(said.contains("results_bmk"), "the nearest is named: {said}");
     assert!(!said.contains("eval_results_all"), "{said}");
-    assert_eq!(arrived(&at.join("o")), ["results_bmk/agg_r.json"], "what is there arrives");
-    let report = fetched(&service, at, &["results_bmk", "--optional", "eval_results_all", "--out", "o"]);
+    assert_eq!(
+        arrived(&at.join("o")),
+        ["results_bmk/agg_r.json"],
+        "what is there arrives"
+    );
+    let report = fetched(
+        &service,
+        at,
+        &["results_bmk", "--optional", "eval_results_all", "--out", "o"],
+    );
     assert_eq!((&report["kept"], &report["missing"]), (&json!(1), &json!(1)));
     let nothing = Service::new(Vec::new());
     let report = fetched(&nothing, at, &["--optional", "plan", "--out", "p"]);
@@ -197,7 +266,10 @@ fn a_list_that_cannot_be_had_fails_before_anything_is_fetched() {
     let output = command.output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
     let said = stderr(&output);
-    assert!(said.contains("cannot be listed: ListArtifacts was answered with 401 no token of this run"), "{said}");
+    assert!(
+        said.contains("cannot be listed: ListArtifacts was answered with 401 no token of this run"),
+        "{said}"
+    );
     assert_eq!(service.calls().len(), 1, "it is not tried again");
     assert!(arrived(&at.join("o")).is_empty());
 }
@@ -210,13 +282,26 @@ fn a_step_has_its_outputs_its_summary_and_a_readable_log() {
     let service = Service::new(vec![small(1, &names[0])]);
     let mut command = service.command(at);
     command
-        .args(["fetch", "--plan", "plan.json", "--out", "o", "--github-output", "--report", "r/fetch.json"])
+        .args([
+            "fetch",
+            "--plan",
+            "plan.json",
+            "--out",
+            "o",
+            "--github-output",
+            "--report",
+            "r/fetch.json",
+        ])
         .env("GITHUB_ACTIONS", "true")
         .env("GITHUB_OUTPUT", at.join("outputs"))
         .env("GITHUB_STEP_SUMMARY", at.join("summary"));
     let output = command.output().expect("it runs");
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stdout(&output).starts_with("2 artifacts: 1 fetched, 1 missing (1 MiB)\n"), "{}", stdout(&output));
+    assert!(
+        stdout(&output).starts_with("2 artifacts: 1 fetched, 1 missing (1 MiB)\n"),
+        "{}",
+        stdout(&output)
+    );
     let outputs = std::fs::read_to_string(at.join("outputs")).expect("outputs");
     let values: Vec<&str> = outputs.lines().filter(|line| !line.contains("sweepctl_")).collect();
     assert_eq!(values, ["1", "1"], "{outputs}");
@@ -242,5 +327,10 @@ fn wrong_usage_is_said() {
     let service = Service::new(Vec::new());
     let output = fetch(&service, at, &["../x", ".fetch", "a/b", "--out", "o"]);
     assert_eq!(output.status.code(), Some(1));
-    assert_eq!(stderr(&output).matches("is no name of an artifact").count(), 3, "{}", stderr(&output));
+    assert_eq!(
+        stderr(&output).matches("is no name of an artifact").count(),
+        3,
+        "{}",
+        stderr(&output)
+    );
 }

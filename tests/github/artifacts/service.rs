@@ -31,7 +31,8 @@ const SIGNATURE: &str = "aVerySecretSignature";
 
 /// The token of a job.
 pub fn token() -> String {
-    let claims = json!({ "scp": format!("Actions.GenericRead:0 Actions.Results:{RUN}:{JOB}"), "exp": 4_102_444_800_u64 });
+    let claims =
+        json!({ "scp": format!("Actions.GenericRead:0 Actions.Results:{RUN}:{JOB}"), "exp": 4_102_444_800_u64 });
     let part = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
     format!("{}.{}.c2lnbmF0dXJl", part(&json!({ "alg": "RS256" })), part(&claims))
 }
@@ -89,7 +90,10 @@ impl Artifact {
 
     pub fn digest(&self) -> String {
         let hash = Sha256::digest(&self.content);
-        format!("sha256:{}", hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        format!(
+            "sha256:{}",
+            hash.iter().map(|byte| format!("{byte:02x}")).collect::<String>()
+        )
     }
 }
 
@@ -215,7 +219,9 @@ impl Drop for Service {
 }
 
 fn answer(status: u16, body: &Value) -> Response<Body> {
-    let response = Response::builder().status(status).header("content-type", "application/json");
+    let response = Response::builder()
+        .status(status)
+        .header("content-type", "application/json");
     response.body(Body::from(body.to_string())).expect("a response")
 }
 
@@ -231,7 +237,12 @@ async fn call(
 ) -> Response<Body> {
     let mut shared = shared.lock().expect("no panic");
     shared.calls.push(call.clone());
-    let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|value| value.to_str().ok())
+            .unwrap_or_default()
+    };
     if header("authorization") != format!("Bearer {}", token()) {
         return refused(401, "unauthenticated", "no token of this run");
     }
@@ -316,7 +327,12 @@ async fn content(
     Query(query): Query<HashMap<String, String>>,
     headers: HeaderMap,
 ) -> Response<Body> {
-    let status = |status: StatusCode| Response::builder().status(status).body(Body::empty()).expect("a response");
+    let status = |status: StatusCode| {
+        Response::builder()
+            .status(status)
+            .body(Body::empty())
+            .expect("a response")
+    };
     // A signed address with a token beside is refused by the storage, and a token must not get there.
     if headers.contains_key("authorization") || query.get("sig").map(String::as_str) != Some(SIGNATURE) {
         return status(StatusCode::UNAUTHORIZED);
