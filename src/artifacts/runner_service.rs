@@ -3,12 +3,12 @@
 //! Source: the public client, `@actions/artifact` 6.2 (`src/internal`): the two calls, their fields, and the claim of the
 //! token that names run and job. Times and tries are this project's own.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use hyper::Uri;
-use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
@@ -32,6 +32,8 @@ const MAX_ANSWER: u64 = 64 << 20;
 const ATTEMPTS: u32 = 5;
 /// A list that is cut has at least so many: each name that such a list lacks is asked for by itself.
 const MAY_BE_CUT: usize = 100;
+/// Names that are asked for at a time.
+const SIDE_BY_SIDE: usize = 16;
 /// The longest text of the service that is repeated, in characters.
 const SHOWN: usize = 200;
 
@@ -119,24 +121,40 @@ impl Runner {
     /// # Errors
     /// A service that does not answer as it should.
     pub fn list(&self, names: &[&str]) -> Result<Vec<Listed>, Problem> {
-        let mut listed = self.listed(None)?;
-        if listed.len() >= MAY_BE_CUT {
-            let there: std::collections::HashSet<&str> = listed.iter().map(|artifact| artifact.name.as_str()).collect();
-            let lacking: Vec<&&str> = names.iter().filter(|name| !there.contains(**name)).collect();
-            let more: Result<Vec<Vec<Listed>>, Problem> =
-                lacking.par_iter().map(|name| self.listed(Some(name))).collect();
-            listed.extend(more?.into_iter().flatten());
+        let session = session()?;
+        let mut listed = self.listed(&session, None)?;
+        if listed.len() < MAY_BE_CUT {
+            return Ok(listed);
         }
+        let there: HashSet<&str> = listed.iter().map(|artifact| artifact.name.as_str()).collect();
+        let lacking: Vec<&str> = names.iter().copied().filter(|name| !there.contains(name)).collect();
+        listed.extend(self.listed_by_name(&lacking)?);
         Ok(listed)
     }
 
-    fn listed(&self, name: Option<&str>) -> Result<Vec<Listed>, Problem> {
-        let session = Session::new().map_err(|error| unlisted(&Failure::from(error)))?;
+    /// The artifacts of each name, asked for side by side.
+    fn listed_by_name(&self, names: &[&str]) -> Result<Vec<Listed>, Problem> {
+        let of_part = |names: &[&str]| {
+            let session = session()?;
+            let of_name = |name: &&str| self.listed(&session, Some(name));
+            names.iter().map(of_name).collect::<Result<Vec<_>, _>>()
+        };
+        let parts = names.chunks(names.len().div_ceil(SIDE_BY_SIDE).max(1));
+        let lists = std::thread::scope(|scope| {
+            let threads: Vec<_> = parts.map(|names| scope.spawn(move || of_part(names))).collect();
+            let broke = |_| Problem::file("", "the run's artifacts cannot be listed: a request broke");
+            let ended = threads.into_iter().map(|thread| thread.join().map_err(broke)?);
+            ended.collect::<Result<Vec<_>, Problem>>()
+        })?;
+        Ok(lists.into_iter().flatten().flatten().collect())
+    }
+
+    fn listed(&self, session: &Session, name: Option<&str>) -> Result<Vec<Listed>, Problem> {
         let mut asked = self.asked();
         if let Some(name) = name {
             asked["name_filter"] = json!(name);
         }
-        let (_, answer) = tried(ATTEMPTS, || self.call::<Answer>(&session, "ListArtifacts", &asked));
+        let (_, answer) = tried(ATTEMPTS, || self.call::<Answer>(session, "ListArtifacts", &asked));
         let entries = answer.map_err(|failure| unlisted(&failure))?.artifacts;
         Ok(entries.into_iter().map(Listed::from).collect())
     }
@@ -161,7 +179,6 @@ impl Runner {
         match status {
             200..300 => serde_json::from_slice(&answer.body)
                 .map_err(|error| Failure::Again(format!("{call} was answered with something else: {error}"), None)),
-            404 => Err(Failure::Refused(format!("{}: it was deleted", said().trim_end()))),
             408 | 429 | 500.. => Err(Failure::Again(
                 said().trim_end().to_owned(),
                 retry_after(&answer.headers),
@@ -199,6 +216,10 @@ impl From<Entry> for Listed {
             backend: (entry.workflow_run_backend_id, entry.workflow_job_run_backend_id),
         }
     }
+}
+
+fn session() -> Result<Session, Problem> {
+    Session::new().map_err(|error| unlisted(&Failure::from(error)))
 }
 
 fn unlisted(failure: &Failure) -> Problem {

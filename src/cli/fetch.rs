@@ -139,6 +139,10 @@ impl Fetch {
 
     /// Who is asked, and what the run has.
     fn listed(&self, names: &[&str], folder: &Folder) -> Result<(Box<dyn Service>, Vec<Listed>), Problems> {
+        if self.run_id.is_none() && self.client.names_repository() {
+            let problem = Problem::file("", "--repo names a repository, and no run of it");
+            return Err(problem.hint("name the run too, with --run-id").into());
+        }
         if self.run_id.is_none()
             && let Some(runner) = Runner::from_environment()?
         {
