@@ -54,9 +54,9 @@ class Service(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def answer(self, status, body):
+    def answer(self, status, body, kind="application/json"):
         self.send_response(status)
-        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -65,7 +65,7 @@ class Service(BaseHTTPRequestHandler):
         name = urllib.parse.unquote(self.path.removeprefix("/blob/"))
         if not self.path.startswith("/blob/") or name not in os.listdir(STORE):
             return self.answer(404, b"")
-        return self.answer(200, archive_of(name))
+        return self.answer(200, archive_of(name), "application/zip")
 
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
