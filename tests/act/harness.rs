@@ -103,17 +103,9 @@ pub struct Act<'r> {
     repository: &'r Repository,
     workflow: &'static str,
     event: (&'static str, Value),
-    calls: Calls<'r>,
+    edit: Edit<'r>,
     runner: &'static str,
     environment: Vec<(&'static str, String)>,
-}
-
-/// How workflows call each other.
-enum Calls<'r> {
-    /// As they are rendered, which ends with the first job of a called workflow that fails.
-    Nested,
-    /// Each as a step, in copies that are edited, by their names.
-    Apart(Edit<'r>),
 }
 
 /// Edits the text of a workflow, by its name.
@@ -125,21 +117,15 @@ impl<'r> Act<'r> {
             repository,
             workflow,
             event,
-            calls: Calls::Apart(Box::new(|_, text| text)),
+            edit: Box::new(|_, text| text),
             runner: "box_0",
             environment: Vec::new(),
         }
     }
 
-    /// Files as rendered, and calls as act makes them.
-    pub fn nested(mut self) -> Self {
-        self.calls = Calls::Nested;
-        self
-    }
-
     /// Edits the copies of workflows, by their names.
     pub fn edited(mut self, edit: impl Fn(&str, String) -> String + 'r) -> Self {
-        self.calls = Calls::Apart(Box::new(edit));
+        self.edit = Box::new(edit);
         self
     }
 
@@ -167,10 +153,7 @@ impl<'r> Act<'r> {
         for name in ["artifacts", "envelopes", "home", "logs", "state"] {
             std::fs::create_dir(at.join(name)).expect("a folder");
         }
-        let workflows = match &self.calls {
-            Calls::Nested => self.repository.root().join(".github/workflows"),
-            Calls::Apart(edit) => copies(&self.repository.root().join(".github/workflows"), at, edit),
-        };
+        let workflows = copies(&self.repository.root().join(".github/workflows"), at, &self.edit);
         let api = Api::start();
         let service = Service::start(&here().join("actions"), &at.join("artifacts"));
         let event = write(at, "logs/run.event", self.event.1.to_string());

@@ -21,7 +21,6 @@ fn the_starter_runs_as_rendered() {
     let after = commit(root, "Adopt sweepctl");
     let repository = Repository::of(folder);
     let run = Act::new(&repository, "run-sweep.yml", ("push", events::push(&before, &after)))
-        .nested()
         .runner("local_0")
         .environment("SWEEPCTL_TOOLS", tools::folder().display().to_string())
         .environment("HF_HUB_OFFLINE", "1")
