@@ -50,9 +50,11 @@ impl Table {
 }
 
 fn words(row: &Row) -> Vec<&'static str> {
-    let event = match row.column(0).split(' ').next() {
-        Some(other @ ("push" | "merge_group")) => other,
-        _ => "pull",
+    let kind = row.column(0).split(' ').next().unwrap_or_default();
+    let event = if matches!(kind, "push" | "merge_group") {
+        kind
+    } else {
+        "pull"
     };
     row.column(3).split_whitespace().chain([event]).collect()
 }

@@ -102,8 +102,8 @@ impl World<'_> {
     }
 
     fn standing(&self, commit: &str) -> Standing {
-        let checks = self.checks.get(commit).into_iter().flatten();
-        match checks.filter(|check| check.name == REQUIRED).last() {
+        let mut checks = self.checks.get(commit).into_iter().flatten();
+        match checks.rfind(|check| check.name == REQUIRED) {
             None => Standing::Missing,
             Some(check) => Standing::Ended(if check.passed { "success" } else { "failure" }.to_owned()),
         }
