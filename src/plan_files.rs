@@ -39,6 +39,9 @@ pub struct Index {
     /// The job that runs before all others; it is in no bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Envelope>,
+    /// The plan's [`digest`]; empty where it was written without.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// What was asked of the sweep.
     #[serde(default, skip_serializing_if = "Asked::is_empty", serialize_with = "only_given")]
     pub asked: Asked,
@@ -90,7 +93,9 @@ pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>, asked: 
         let problem = Problem::file(&place, format!("the folder `{place}` is not empty"));
         return Err(problem.hint("name a new folder, or remove this one").into());
     }
+    let all = shards.iter().flat_map(|shard| shard.jobs.iter().copied());
     let mut index = Index {
+        digest: digest(all.chain(canary.as_ref())),
         jobs: canary.iter().len(),
         throughput_jobs: canary.iter().len(),
         canary,
@@ -186,7 +191,7 @@ fn bundles(index: &Index, evals: bool) -> Vec<String> {
 }
 
 /// The outputs that a workflow decides with: a list of shard numbers and a count for each bucket, the canary's envelope
-/// and count, the totals, the names of the shards' artifacts, and whether the first failure cancels the rest. GitHub drops an output that holds a masked value; the counts tell.
+/// and count, the totals, the plan's digest, the names of the shards' artifacts, and whether the first failure cancels the rest. GitHub drops an output that holds a masked value; the counts tell.
 /// Names use `_`, as expressions like them.
 #[must_use]
 pub fn outputs(index: &Index) -> Vec<(String, String)> {
@@ -197,6 +202,7 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
         ("canary".to_owned(), canary_text(index)),
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
         ("fail_fast".to_owned(), index.asked.fail_fast.to_string()),
+        ("plan_digest".to_owned(), index.digest.clone()),
     ];
     for (name, evals) in [("throughput_bundles", false), ("eval_bundles", true)] {
         outputs.push((name.to_owned(), serde_json::json!(bundles(index, evals)).to_string()));
@@ -235,12 +241,12 @@ fn in_folder(path: &Path) -> Option<&Path> {
 /// What two plans of the same jobs and recipes share, and no two others: 16 hex digits. Neither the order of jobs nor how
 /// they are cut into shards counts.
 #[must_use]
-pub fn digest(plan: &[Envelope]) -> String {
+pub fn digest<'e>(plan: impl IntoIterator<Item = &'e Envelope>) -> String {
     let of = |envelope: &Envelope| {
         let fingerprint = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
         format!("{} {fingerprint}\n", envelope.id)
     };
-    let mut lines: Vec<String> = plan.iter().map(of).collect();
+    let mut lines: Vec<String> = plan.into_iter().map(of).collect();
     lines.sort_unstable();
     hex(&Sha256::digest(lines.concat().as_bytes())[..8])
 }

@@ -347,7 +347,7 @@ modifiers:
   b: { evals-only: true, reusable: true }
   c: { all-evals: true, agentx-fast: true, reusable: false }
 skip-marker: s
-reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
+reuse: { command: /c, author-associations: [OWNER], permissions: [write], unauthorized-merge: sweep }
 ",
     ),
     (
@@ -400,7 +400,8 @@ max-parallel:
 launch-secrets: [S]
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
-ingest: { repository: a/b, event-type: e, secret: S }
+publish: recipe
+ingest: [{ repository: a/b, event-type: e, secret: S, payload: '{}' }]
 extra-steps:
   before-launch:
   - name: s

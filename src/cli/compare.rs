@@ -114,7 +114,9 @@ impl Compare {
     fn withheld(&self) -> Result<Vec<String>, Problem> {
         let ledger = self.ledger.as_deref().map(published::read).transpose()?;
         let withheld = ledger.iter().flat_map(RunLedger::withheld);
-        Ok(withheld.map(|recipe| format!("{}: {}", recipe.name, recipe.reason)).collect())
+        Ok(withheld
+            .map(|recipe| format!("{}: {}", recipe.name, recipe.reason))
+            .collect())
     }
 }
 

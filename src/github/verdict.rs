@@ -139,9 +139,20 @@ pub fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
     )
 }
 
-/// The verdict on a run in which an earlier one stood in: green if its results were taken over.
+/// The verdict on a run in which an earlier one stood in. On a push it is green if that run's results were taken over; on
+/// a commit of a pull request, of which `reuse` then says how that run ended, it is the verdict of that run.
 #[must_use]
 pub fn reused(needs: &Needs, reason: &str) -> Verdict {
+    let ended = needs.0.get(REUSE).and_then(|reuse| reuse.outputs.get("verdict"));
+    if let Some(ended) = ended.filter(|ended| !ended.is_empty()) {
+        let mut problems = others(needs, &[]);
+        if ended != "success" {
+            let message = format!("the run that stands in ended as {}", code(ended));
+            let hint = "see its verdict; delete the comment that asks for reuse to sweep this commit anew";
+            problems.push(Problem::file("", message).hint(hint));
+        }
+        return Verdict::new(format!("An earlier run stands in. {reason}"), Vec::new(), problems);
+    }
     let skipped = needs
         .0
         .get(REUSE_RESULTS)

@@ -274,6 +274,30 @@ fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
 }
 
 #[test]
+fn a_commit_that_is_not_swept_again_has_the_verdict_of_the_run_that_stands_in() {
+    let plan = Plan::new(&[]);
+    let mut needs = needs(&plan, &[("setup", "skipped")]);
+    let mut judged = |verdict: &str| {
+        let outputs = json!({ "reuse": "true", "verdict": verdict, "reason": "Run 101 had the plan of this commit." });
+        needs["reuse"] = json!({ "result": "success", "outputs": outputs });
+        needs["reuse-results"] = json!({ "result": "skipped", "outputs": {} });
+        judge(&plan, &needs, &[])
+    };
+    let said = judged("success");
+    assert!(said.problems().is_empty());
+    assert_eq!(
+        said.verdict["reason"],
+        "An earlier run stands in. Run 101 had the plan of this commit."
+    );
+    for verdict in ["failure", "cancelled"] {
+        let said = judged(verdict);
+        assert_eq!(said.only(), format!("the run that stands in ended as `{verdict}`"));
+    }
+    // On a push results must be taken over.
+    assert!(judged("").only().contains("`reuse-results` did not run"));
+}
+
+#[test]
 fn a_failed_canary_is_said_to_have_stopped_the_fan_out() {
     let plan = Plan::new(&["--canary"]);
     for (result, word) in [("failure", "failed"), ("cancelled", "was cancelled")] {

@@ -5,7 +5,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::Client;
-use super::answers::{Artifact, ArtifactPage, Comment, Commit, Comparison, DefaultBranch, Job, Permission, Pull, Review, Run};
+use super::answers::{
+    Artifact, ArtifactPage, Comment, Commit, Comparison, DefaultBranch, Job, Permission, Pull, Review, Run,
+};
 use super::error::{Error, told};
 use super::transport::Write;
 use crate::changelog::link::Slug;

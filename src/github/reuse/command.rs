@@ -21,7 +21,9 @@ pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, Stri
     };
     let mut denied = Vec::new();
     for comment in pull.comments.iter().rev() {
-        let Some(which) = asked(comment, facts, reuse) else { continue };
+        let Some(which) = asked(comment, facts, reuse) else {
+            continue;
+        };
         let by = comment.user.as_ref().map_or("somebody", |user| &user.login).to_owned();
         match facts.access.get(&by) {
             Some(Access::Has(has)) if !reuse.permissions.iter().any(|needed| has.contains(needed)) => {
@@ -35,7 +37,11 @@ pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, Stri
                     any_of(&reuse.permissions),
                     code(&comment.author_association)
                 );
-                return Ok(Authorization { by, which, note: Some(note) });
+                return Ok(Authorization {
+                    by,
+                    which,
+                    note: Some(note),
+                });
             }
             Some(Access::Has(_)) | None => return Ok(Authorization { by, which, note: None }),
         }
@@ -43,7 +49,9 @@ pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, Stri
     let (number, command) = (pull.number, code(&reuse.command));
     if denied.is_empty() {
         let associations = any_of(&reuse.author_associations);
-        return Err(format!("Pull request {number} has no comment {command} by an {associations}."));
+        return Err(format!(
+            "Pull request {number} has no comment {command} by an {associations}."
+        ));
     }
     Err(format!(
         "Pull request {number} has no comment {command} by somebody with {}: {}.",
@@ -55,13 +63,19 @@ pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, Stri
 /// What a comment asks for, where it counts by what its writer is to the repository.
 pub(super) fn asked(comment: &Comment, facts: &Facts, reuse: &Reuse) -> Option<Which> {
     let counts = reuse.author_associations.contains(&comment.author_association);
-    let which = which(comment.body.as_deref().unwrap_or_default(), &reuse.command, &facts.address)?;
+    let which = which(
+        comment.body.as_deref().unwrap_or_default(),
+        &reuse.command,
+        &facts.address,
+    )?;
     counts.then_some(which)
 }
 
 /// What a comment asks for: the last of its lines that starts with the command.
 fn which(body: &str, command: &str, address: &str) -> Option<Which> {
-    body.lines().filter_map(|line| of_line(line, command, address)).next_back()
+    body.lines()
+        .filter_map(|line| of_line(line, command, address))
+        .next_back()
 }
 
 fn of_line(line: &str, command: &str, address: &str) -> Option<Which> {
@@ -88,12 +102,17 @@ fn number(text: &str) -> Option<u64> {
 
 /// The number of the run that an address leads to: `ADDRESS/actions/runs/N`, and what lies below that page.
 fn addressed(text: &str, address: &str) -> Option<u64> {
-    let text = text.strip_prefix('<').and_then(|text| text.strip_suffix('>')).unwrap_or(text);
+    let text = text
+        .strip_prefix('<')
+        .and_then(|text| text.strip_suffix('>'))
+        .unwrap_or(text);
     if text.contains(char::is_whitespace) {
         return None;
     }
     // Names of hosts, owners and repositories know no case.
-    let start = text.get(..address.len()).filter(|start| start.eq_ignore_ascii_case(address))?;
+    let start = text
+        .get(..address.len())
+        .filter(|start| start.eq_ignore_ascii_case(address))?;
     let rest = text[start.len()..].strip_prefix("/actions/runs/")?;
     number(rest.split(['/', '?', '#']).next().unwrap_or_default())
 }

@@ -49,7 +49,11 @@ fn is_of_branch(run: &Run, pull: &PullFacts) -> bool {
 }
 
 fn foreign(run: &Run, pull: &PullFacts) -> String {
-    format!("its commit {} is not in pull request {}", run.head_sha.short(), pull.number)
+    format!(
+        "its commit {} is not in pull request {}",
+        run.head_sha.short(),
+        pull.number
+    )
 }
 
 fn same_plan(candidate: &Candidate, facts: &Facts, pull: &PullFacts, needed: bool) -> Result<(), String> {
@@ -61,7 +65,10 @@ fn same_plan(candidate: &Candidate, facts: &Facts, pull: &PullFacts, needed: boo
         Some(_) => format!("it did not plan what {commit} does"),
         None => format!("whether it planned what {commit} does is not known without --plan"),
     };
-    let in_pull = pull.commits.iter().any(|commit| commit == candidate.run.head_sha.as_str());
+    let in_pull = pull
+        .commits
+        .iter()
+        .any(|commit| commit == candidate.run.head_sha.as_str());
     Err(match in_pull {
         true => planned,
         false => format!("{}, and {planned}", foreign(&candidate.run, pull)),
