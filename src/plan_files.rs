@@ -38,6 +38,9 @@ pub struct Index {
     /// The job that runs before all others; it is in no bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Envelope>,
+    /// The plan's [`digest`]; empty where it was written without.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// What was asked of the sweep.
     #[serde(default, skip_serializing_if = "Asked::is_empty", serialize_with = "only_given")]
     pub asked: Asked,
@@ -89,7 +92,9 @@ pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>, asked: 
         let problem = Problem::file(&place, format!("the folder `{place}` is not empty"));
         return Err(problem.hint("name a new folder, or remove this one").into());
     }
+    let all = shards.iter().flat_map(|shard| shard.jobs.iter().copied());
     let mut index = Index {
+        digest: digest(all.chain(canary.as_ref())),
         jobs: canary.iter().len(),
         throughput_jobs: canary.iter().len(),
         canary,
@@ -196,6 +201,7 @@ pub fn outputs(index: &Index, dir: &Path) -> Result<Vec<(String, String)>, Probl
         ("canary".to_owned(), canary_text(index)),
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
         ("fail_fast".to_owned(), index.asked.fail_fast.to_string()),
+        ("plan_digest".to_owned(), index.digest.clone()),
     ];
     let mut inputs = inputs(index, |bucket, number| {
         Ok(envelopes_text(&shard_jobs(dir, bucket, number)?))
@@ -282,12 +288,12 @@ fn in_folder(path: &Path) -> Option<&Path> {
 /// What two plans of the same jobs and recipes share, and no two others: 16 hex digits. Neither the order of jobs nor how
 /// they are cut into shards counts.
 #[must_use]
-pub fn digest(plan: &[Envelope]) -> String {
+pub fn digest<'e>(plan: impl IntoIterator<Item = &'e Envelope>) -> String {
     let of = |envelope: &Envelope| {
         let fingerprint = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
         format!("{} {fingerprint}\n", envelope.id)
     };
-    let mut lines: Vec<String> = plan.iter().map(of).collect();
+    let mut lines: Vec<String> = plan.into_iter().map(of).collect();
     lines.sort_unstable();
     hex(&Sha256::digest(lines.concat().as_bytes())[..8])
 }

@@ -10,6 +10,7 @@ use crate::changelog::link::Slug;
 use crate::config::problem::{Problem, Problems};
 use crate::config::workflows::publish::Announced;
 use crate::github::announce;
+use crate::github::text::one_line;
 use crate::ledger::publish::RunLedger;
 
 const AFTER_HELP: &str = "\
@@ -95,7 +96,7 @@ fn nothing(ledger: &RunLedger) -> Option<Problem> {
         let withheld: Vec<String> = ledger
             .withheld()
             .take(10)
-            .map(|recipe| format!("{}: {}", recipe.name, recipe.reason))
+            .map(|recipe| one_line(&format!("{}: {}", recipe.name, recipe.reason)))
             .collect();
         Problem::file("", sentence.trim_end_matches('.').to_owned())
             .hint(format!("withheld are: {}", withheld.join("; ")))

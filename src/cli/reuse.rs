@@ -79,6 +79,9 @@ struct Check {
     /// The plan of the run that is reused: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: PathBuf,
+    /// The plan of the commit for which it stands in: what that measures must be there, and nothing else
+    #[arg(long, value_name = "FILE|DIR")]
+    against: Option<PathBuf>,
     /// The run did not end well and was pinned: what is missing is no problem
     #[arg(long)]
     partial: bool,
@@ -110,7 +113,7 @@ impl Decide {
         let ask = Ask {
             commit: self.commit()?,
             pull: self.pr,
-            plan: plan.as_deref().map(plan_files::digest),
+            plan: plan.as_ref().map(plan_files::digest),
             address: format!("{}/{}", server.trim_end_matches('/'), client.repository()),
             own_run: variable("GITHUB_RUN_ID").and_then(|id| id.parse().ok()),
         };
@@ -190,7 +193,10 @@ impl Check {
     fn run(&self) -> anyhow::Result<()> {
         let index = plan_files::index(&self.plan).map_err(Problems::from)?;
         let plan = plan_files::envelopes(&self.plan).map_err(Problems::from)?;
-        let mut checked = reused::check(&self.dir, &plan, self.partial).map_err(Problems::from)?;
+        let against = self.against.as_deref().map(plan_files::envelopes).transpose();
+        let against = against.map_err(Problems::from)?;
+        let checked = reused::check(&self.dir, &plan, against.as_deref(), self.partial);
+        let mut checked = checked.map_err(Problems::from)?;
         // Labels are those of the merge; what the run itself was asked for stands in its plan.
         let narrowing = index.asked.narrowing();
         if !narrowing.is_empty() {

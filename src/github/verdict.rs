@@ -146,16 +146,20 @@ pub fn reused(needs: &Needs, reason: &str) -> Verdict {
     problems.extend(others(needs, &[]));
     let decide = needs.0.get(DECIDE);
     let earlier = decide.and_then(|decide| decide.outputs.get("reuse_verdict"));
-    match earlier.map_or("", String::as_str) {
-        "success" => {}
-        "" => problems.extend(not_taken_over(needs)),
-        ended => {
-            let message = format!("the run that stands in ended as {}", code(ended));
-            problems
-                .push(Problem::file("", message).hint("mend what it shows, or delete the comment that asks for it"));
+    let earlier = earlier.map_or("", String::as_str);
+    let sentence = match earlier {
+        "" => {
+            problems.extend(not_taken_over(needs));
+            "An earlier run was reused."
         }
+        _ => "An earlier run stands in.",
+    };
+    if !matches!(earlier, "" | "success") {
+        let message = format!("the run that stands in ended as {}", code(earlier));
+        let hint = "see its verdict; delete the comment that asks for reuse to sweep this commit anew";
+        problems.push(Problem::file("", message).hint(hint));
     }
-    Verdict::new(format!("An earlier run was reused. {reason}"), Vec::new(), problems)
+    Verdict::new(format!("{sentence} {reason}"), Vec::new(), problems)
 }
 
 /// Results that nobody took over; a job that failed says so itself.

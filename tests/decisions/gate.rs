@@ -147,6 +147,27 @@ fn the_canary_is_the_lowest_single_node_job_without_an_eval() {
     assert_eq!(Plan::new(&[]).outputs["single_node_1k1k_jobs"], "3");
 }
 
+#[test]
+fn plans_of_the_same_jobs_have_one_digest() {
+    let digest = |flags: &[&str]| {
+        let plan = Plan::new(flags);
+        let index = std::fs::read(plan.folder.path().join("plan/index.json")).expect("an index");
+        let index: Value = serde_json::from_slice(&index).expect("JSON");
+        assert_eq!(index["digest"], plan.outputs["plan_digest"]);
+        index["digest"].as_str().expect("text").to_owned()
+    };
+    // Neither the canary nor how buckets are cut changes what is measured.
+    let whole = digest(&[]);
+    assert!(
+        whole.len() == 16 && whole.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "{whole}"
+    );
+    assert_eq!(digest(&["--canary"]), whole);
+    for other in ["--trim-conc", "--no-evals", "--evals-only"] {
+        assert_ne!(digest(&[other]), whole, "{other}");
+    }
+}
+
 /// `toJson(steps)` behind the two collections, with the rows that these gave.
 fn collected(results: (&str, Option<&str>), evals: (&str, Option<&str>)) -> Value {
     let step = |(outcome, rows): (&str, Option<&str>)| {

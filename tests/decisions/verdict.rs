@@ -243,15 +243,6 @@ fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
             .contains("`reuse-results` did not run")
     );
     std::fs::rename(plan.folder.path().join("kept"), plan.folder.path().join("plan")).expect("the plan");
-    // A commit of a pull request takes no results over: the verdict is that of the run.
-    for (earlier, problems) in [
-        ("success", &[][..]),
-        ("failure", &["the run that stands in ended as `failure`"]),
-    ] {
-        let mut needs = reused("skipped");
-        needs["decide"]["outputs"]["reuse_verdict"] = json!(earlier);
-        assert_eq!(judge(&plan, &needs, &[]).problems(), problems);
-    }
     // Nobody asked for it, or the event is none that could: the plan counts.
     for word in ["false", ""] {
         let mut swept = green(&plan);
@@ -260,6 +251,32 @@ fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
         swept["reuse-results"] = json!({ "result": "skipped", "outputs": {} });
         assert!(judge(&plan, &swept, &[]).ok, "{word}");
     }
+}
+
+#[test]
+fn a_commit_that_is_not_swept_again_has_the_verdict_of_the_run_that_stands_in() {
+    let plan = Plan::new(&[]);
+    let mut needs = needs(&plan, &[]);
+    let mut judged = |verdict: &str| {
+        let outputs = &mut needs["decide"]["outputs"];
+        outputs["reuse"] = json!("true");
+        outputs["reuse_verdict"] = json!(verdict);
+        outputs["reuse_reason"] = json!("Run 101 had the plan of this commit.");
+        needs["reuse-results"] = json!({ "result": "skipped", "outputs": {} });
+        judge(&plan, &needs, &[])
+    };
+    let said = judged("success");
+    assert!(said.problems().is_empty());
+    assert_eq!(
+        said.verdict["reason"],
+        "An earlier run stands in. Run 101 had the plan of this commit."
+    );
+    for verdict in ["failure", "cancelled"] {
+        let said = judged(verdict);
+        assert_eq!(said.only(), format!("the run that stands in ended as `{verdict}`"));
+    }
+    // On a push results must be taken over.
+    assert!(judged("").only().contains("`reuse-results` did not run"));
 }
 
 #[test]

@@ -28,15 +28,6 @@ pub enum Publish {
 
 impl Publish {
     const NAMES: &'static [(&'static str, Self)] = &[("run", Self::Run), ("recipe", Self::Recipe), ("job", Self::Job)];
-
-    /// Its name in settings and ledgers.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES
-            .iter()
-            .find(|(_, known)| *known == self)
-            .map_or("", |(name, _)| name)
-    }
 }
 
 /// One repository that is told of a finished sweep, by a `repository_dispatch` event.

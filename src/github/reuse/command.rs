@@ -24,6 +24,10 @@ pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, Stri
         let Some(which) = asked(comment, facts, reuse) else {
             continue;
         };
+        if comment.user.is_none() && !reuse.permissions.is_empty() {
+            denied.push("an account that is gone cannot be asked about".to_owned());
+            continue;
+        }
         let by = comment.user.as_ref().map_or("somebody", |user| &user.login).to_owned();
         match facts.access.get(&by) {
             Some(Access::Has(has)) if !reuse.permissions.iter().any(|needed| has.contains(needed)) => {

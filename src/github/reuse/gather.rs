@@ -69,7 +69,8 @@ pub fn facts(client: &Client, ask: &Ask, reuse: &Reuse) -> Result<Facts, Problem
     });
     permissions(client, &mut facts, reuse)?;
     let which = authorization(&facts, reuse).map(|authorization| authorization.which);
-    if let (Ok(which), Some(mut known)) = (which, facts.pull.take()) {
+    let Ok(which) = which else { return Ok(facts) };
+    if let Some(mut known) = facts.pull.take() {
         let commits = client.commits(number)?.items;
         known.commits = commits.iter().map(|commit| commit.sha.as_str().to_owned()).collect();
         // GitHub lists 250 commits; the newest belongs to it in any case.
@@ -119,7 +120,8 @@ fn permissions(client: &Client, facts: &mut Facts, reuse: &Reuse) -> Result<(), 
             };
             facts.access.insert(login, access);
         }
-        if authorization(facts, reuse).is_ok() {
+        let asked = |by: &String| facts.access.contains_key(by);
+        if authorization(facts, reuse).is_ok_and(|authorization| asked(&authorization.by)) {
             break;
         }
     }
