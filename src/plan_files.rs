@@ -3,20 +3,21 @@
 //! `DIR/index.json` says which shards there are; `DIR/<bucket>/<n>.json` is a shard, a list of envelopes. A plan of
 //! changelog entries has `DIR/changelog_metadata.json` beside them.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::config::asked::{Asked, only_given};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::files;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
-use crate::matrix::names::{self, ArtifactKind};
+use crate::matrix::fingerprint::hex;
 use crate::matrix::plan::ChangelogMetadata;
-use crate::matrix::shard::{MAX_BUNDLES, MAX_PLAN_BYTES, Shard};
+use crate::matrix::shard::{MAX_INLINE_BYTES, MAX_PLAN_BYTES, MAX_SHARDS, Shard};
 use crate::runner::utf16_bytes;
 
 /// The index's file name.
@@ -37,6 +38,9 @@ pub struct Index {
     /// The job that runs before all others; it is in no bucket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub canary: Option<Envelope>,
+    /// The plan's [`digest`]; empty where it was written without.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// What was asked of the sweep.
     #[serde(default, skip_serializing_if = "Asked::is_empty", serialize_with = "only_given")]
     pub asked: Asked,
@@ -88,7 +92,9 @@ pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>, asked: 
         let problem = Problem::file(&place, format!("the folder `{place}` is not empty"));
         return Err(problem.hint("name a new folder, or remove this one").into());
     }
+    let all = shards.iter().flat_map(|shard| shard.jobs.iter().copied());
     let mut index = Index {
+        digest: digest(all.chain(canary.as_ref())),
         jobs: canary.iter().len(),
         throughput_jobs: canary.iter().len(),
         canary,
@@ -118,9 +124,9 @@ pub fn write(dir: &Path, shards: &[Shard<'_>], canary: Option<Envelope>, asked: 
         }
     }
     for (what, evals) in [("throughput", false), ("evals", true)] {
-        let shards = bundles(&index, evals).len();
-        if shards > MAX_BUNDLES {
-            let message = format!("the plan has {shards} shards of {what}, a collector fetches {MAX_BUNDLES}");
+        let shards = shards_of(&index, evals);
+        if shards > MAX_SHARDS {
+            let message = format!("the plan has {shards} shards of {what}, a sweep takes {MAX_SHARDS}");
             return Err(Problem::file(&place, message)
                 .hint("split the change into several sweeps")
                 .into());
@@ -167,27 +173,27 @@ fn shard_path(dir: &Path, bucket: Bucket, number: usize) -> PathBuf {
     dir.join(bucket.name()).join(format!("{number}.json"))
 }
 
-/// The artifacts that bundle the results of shards, of evals or of throughput; the canary is a shard of its own.
-fn bundles(index: &Index, evals: bool) -> Vec<String> {
-    let canary = index
-        .canary
-        .iter()
-        .filter(|_| !evals)
-        .map(|_| "bundle_canary_0".to_owned());
+/// Shards of evals or of throughput; the canary is one of its own.
+fn shards_of(index: &Index, evals: bool) -> usize {
+    let canary = if evals { 0 } else { index.canary.iter().len() };
     let buckets = Bucket::ALL.iter().filter(|bucket| bucket.is_eval() == evals);
-    let of_bucket = |bucket: &Bucket| {
-        let name = bucket.name();
-        let shards = index.buckets.get(name).map_or(0, |of_bucket| of_bucket.shards.len());
-        (0..shards).map(move |number| format!("bundle_{name}_{number}"))
-    };
-    canary.chain(buckets.flat_map(of_bucket)).collect()
+    let of_bucket = |bucket: &Bucket| index.buckets.get(bucket.name()).map_or(0, |bucket| bucket.shards.len());
+    canary + buckets.map(of_bucket).sum::<usize>()
 }
 
-/// The outputs that a workflow decides with: a list of shard numbers and a count for each bucket, the canary's envelope
-/// and count, the totals, the names of the shards' artifacts, and whether the first failure cancels the rest. GitHub drops an output that holds a masked value; the counts tell.
-/// Names use `_`, as expressions like them.
-#[must_use]
-pub fn outputs(index: &Index) -> Vec<(String, String)> {
+/// The outputs that a workflow decides with: the totals, the canary's envelope and count, whether the first failure
+/// cancels the rest; and of each bucket
+/// - `<bucket>_jobs`: how many there are,
+/// - `<bucket>_shards`: a list of the numbers of its shards,
+/// - `<bucket>_inputs`: of each shard, `max-parallel`, how many of its jobs run at a time, and `envelopes`, the list of
+///   them as text. Where those of the whole plan and the canary take more than [`MAX_INLINE_BYTES`], that text is empty,
+///   and each shard is loaded from the plan instead.
+///
+/// GitHub drops an output that holds a masked value; the counts tell. Names use `_`, as expressions like them.
+///
+/// # Errors
+/// Shards that cannot be read.
+pub fn outputs(index: &Index, dir: &Path) -> Result<Vec<(String, String)>, Problem> {
     let mut outputs = vec![
         ("jobs".to_owned(), index.jobs.to_string()),
         ("throughput_jobs".to_owned(), index.throughput_jobs.to_string()),
@@ -195,17 +201,66 @@ pub fn outputs(index: &Index) -> Vec<(String, String)> {
         ("canary".to_owned(), canary_text(index)),
         ("canary_jobs".to_owned(), index.canary.iter().len().to_string()),
         ("fail_fast".to_owned(), index.asked.fail_fast.to_string()),
+        ("plan_digest".to_owned(), index.digest.clone()),
     ];
-    for (name, evals) in [("throughput_bundles", false), ("eval_bundles", true)] {
-        outputs.push((name.to_owned(), serde_json::json!(bundles(index, evals)).to_string()));
+    let mut inputs = inputs(index, |bucket, number| {
+        Ok(envelopes_text(&shard_jobs(dir, bucket, number)?))
+    })?;
+    let written: usize = inputs
+        .values()
+        .chain([&canary_text(index)])
+        .map(|text| written(text))
+        .sum();
+    if written > MAX_INLINE_BYTES {
+        inputs = self::inputs(index, |_, _| Ok(String::new()))?;
     }
     for bucket in Bucket::ALL {
-        let of_bucket = index.buckets.get(bucket.name()).cloned().unwrap_or_default();
-        let numbers: Vec<String> = (0..of_bucket.shards.len()).map(|n| n.to_string()).collect();
-        outputs.push((format!("{}_shards", bucket.name()), format!("[{}]", numbers.join(","))));
-        outputs.push((format!("{}_jobs", bucket.name()), of_bucket.jobs.to_string()));
+        let name = bucket.name();
+        let of_bucket = index.buckets.get(name).cloned().unwrap_or_default();
+        let numbers: Vec<usize> = (0..of_bucket.shards.len()).collect();
+        outputs.push((format!("{name}_jobs"), of_bucket.jobs.to_string()));
+        outputs.push((format!("{name}_shards"), serde_json::json!(numbers).to_string()));
+        outputs.push((format!("{name}_inputs"), inputs.remove(bucket).unwrap_or_default()));
     }
-    outputs
+    Ok(outputs)
+}
+
+/// What the shards of each bucket are called with, where `envelopes` says which a shard is handed.
+fn inputs(
+    index: &Index,
+    envelopes: impl Fn(Bucket, usize) -> Result<String, Problem>,
+) -> Result<HashMap<Bucket, String>, Problem> {
+    let of_bucket = |bucket: &Bucket| {
+        let shards = index
+            .buckets
+            .get(bucket.name())
+            .map_or(&[][..], |of_bucket| &of_bucket.shards);
+        let inputs = shards.iter().enumerate().map(|(number, shard)| {
+            let envelopes = envelopes(*bucket, number)?;
+            Ok(serde_json::json!({ "max-parallel": shard.max_parallel, "envelopes": envelopes }))
+        });
+        let inputs: Vec<serde_json::Value> = inputs.collect::<Result<_, Problem>>()?;
+        Ok((*bucket, serde_json::json!(inputs).to_string()))
+    };
+    Bucket::ALL.iter().map(of_bucket).collect()
+}
+
+/// The bytes that an output takes in the text of `toJson(needs)`, where other characters than ASCII may be escaped.
+fn written(output: &str) -> usize {
+    let escaped = serde_json::Value::from(output).to_string();
+    let bytes = |character: char| {
+        if character.is_ascii() {
+            1
+        } else {
+            6 * character.len_utf16()
+        }
+    };
+    escaped.chars().map(bytes).sum()
+}
+
+/// Envelopes as one line of JSON.
+fn envelopes_text(jobs: &[Envelope]) -> String {
+    serde_json::to_string(jobs).expect("an envelope of a row that was built")
 }
 
 /// The folder of the plan that a path names: a folder, or the index in it.
@@ -230,6 +285,19 @@ fn in_folder(path: &Path) -> Option<&Path> {
     }
 }
 
+/// What two plans of the same jobs and recipes share, and no two others: 16 hex digits. Neither the order of jobs nor how
+/// they are cut into shards counts.
+#[must_use]
+pub fn digest<'e>(plan: impl IntoIterator<Item = &'e Envelope>) -> String {
+    let of = |envelope: &Envelope| {
+        let fingerprint = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
+        format!("{} {fingerprint}\n", envelope.id)
+    };
+    let mut lines: Vec<String> = plan.into_iter().map(of).collect();
+    lines.sort_unstable();
+    hex(&Sha256::digest(lines.concat().as_bytes())[..8])
+}
+
 /// Reads a plan's index: of its folder, or counted from a list of envelopes, which knows no shards.
 ///
 /// # Errors
@@ -251,23 +319,23 @@ pub fn index(path: &Path) -> Result<Index, Problem> {
     Ok(index)
 }
 
-/// Reads one shard: its jobs, and how many of them run at a time.
+/// Reads one shard.
 ///
 /// # Errors
 /// A folder that is no plan, a bucket without jobs, and a number past its last shard.
-pub fn shard(dir: &Path, bucket: Bucket, number: usize) -> Result<(Vec<Envelope>, u64), Problem> {
+pub fn shard(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>, Problem> {
     let index = index(dir)?;
     let place = dir.display().to_string();
     let Some(of_bucket) = index.buckets.get(bucket.name()) else {
         let known = nearest(bucket.name(), index.buckets.keys().map(String::as_str));
         return Err(Problem::file(&place, format!("the plan has no job in `{}`", bucket.name())).hint(known));
     };
-    let Some(of_shard) = of_bucket.shards.get(number) else {
+    if number >= of_bucket.shards.len() {
         let message = format!("`{}` has no shard {number}", bucket.name());
         let hint = format!("its shards are 0 to {}", of_bucket.shards.len().saturating_sub(1));
         return Err(Problem::file(&place, message).hint(hint));
-    };
-    Ok((shard_jobs(dir, bucket, number)?, of_shard.max_parallel))
+    }
+    shard_jobs(dir, bucket, number)
 }
 
 fn shard_jobs(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>, Problem> {
@@ -277,11 +345,11 @@ fn shard_jobs(dir: &Path, bucket: Bucket, number: usize) -> Result<Vec<Envelope>
 /// The name that stands for the canary where a bucket is asked for: it is in none, and its job is a shard of one.
 pub const CANARY: &str = "canary";
 
-/// Reads one shard of a bucket by name, or the canary's: its jobs, and how many of them run at a time.
+/// Reads one shard of a bucket by name, or the canary's.
 ///
 /// # Errors
 /// As [`shard`], a path that names no folder of a plan, a bucket that is none, and a plan without a canary.
-pub fn shard_or_canary(path: &Path, bucket: &str, number: usize) -> Result<(Vec<Envelope>, u64), Problem> {
+pub fn shard_or_canary(path: &Path, bucket: &str, number: usize) -> Result<Vec<Envelope>, Problem> {
     let dir = folder(path)?;
     let place = dir.display().to_string();
     if bucket != CANARY {
@@ -292,31 +360,16 @@ pub fn shard_or_canary(path: &Path, bucket: &str, number: usize) -> Result<(Vec<
         return shard(dir, *bucket, number);
     }
     let canary = index(dir)?.canary.filter(|_| number == 0);
-    canary.map(|envelope| (vec![envelope], 1)).ok_or_else(|| {
+    canary.map(|envelope| vec![envelope]).ok_or_else(|| {
         let problem = Problem::file(&place, format!("the plan has no shard {number} of a canary"));
         problem.hint("emit it with --canary; its only shard is 0")
     })
 }
 
-/// The outputs that a shard's jobs are started with: its envelopes, the names of the artifacts that collectors read, and
-/// how many jobs run at a time.
-///
-/// # Panics
-/// Never: an envelope of a row that was built is JSON.
+/// The output that a shard's jobs are started with: its envelopes.
 #[must_use]
-pub fn shard_outputs(jobs: &[Envelope], max_parallel: u64) -> Vec<(String, String)> {
-    let artifacts: Vec<String> = jobs
-        .iter()
-        .map(|envelope| names::artifact(ArtifactKind::collected(&envelope.row), envelope))
-        .collect();
-    vec![
-        (
-            "envelopes".to_owned(),
-            serde_json::to_string(jobs).expect("an envelope of a row that was built"),
-        ),
-        ("artifacts".to_owned(), serde_json::json!(artifacts).to_string()),
-        ("max_parallel".to_owned(), max_parallel.to_string()),
-    ]
+pub fn shard_outputs(jobs: &[Envelope]) -> Vec<(String, String)> {
+    vec![("envelopes".to_owned(), envelopes_text(jobs))]
 }
 
 /// Every envelope of a plan: from its folder, its index, or a file that is a list of envelopes.

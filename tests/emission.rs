@@ -43,7 +43,13 @@ fn shard(folder: &Path, plan: &str, bucket: &str, number: u64) -> BTreeMap<Strin
     with_outputs(folder, &[&args[..], &["--github-output"]].concat())
 }
 
-/// Every envelope that the outputs lead to, by bucket, fetched as a workflow does it.
+/// What each shard of a bucket is called with.
+fn inputs(outputs: &BTreeMap<String, String>, bucket: &str) -> Vec<Value> {
+    serde_json::from_str(&outputs[&format!("{bucket}_inputs")]).expect("a list of inputs")
+}
+
+/// Every envelope that the outputs lead to, by bucket, fetched as a workflow does it: from the outputs themselves, or
+/// from the plan where they hold none.
 fn fetched(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>) -> BTreeMap<String, Vec<Value>> {
     let mut all = BTreeMap::new();
     for (name, shards) in outputs {
@@ -51,17 +57,26 @@ fn fetched(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>) -> BTr
             continue;
         };
         let numbers: Vec<u64> = serde_json::from_str(shards).expect("a list of numbers");
+        let inputs = inputs(outputs, bucket);
+        assert_eq!(numbers, (0..inputs.len() as u64).collect::<Vec<_>>());
         let mut jobs = Vec::new();
-        for number in numbers {
+        for (number, inputs) in numbers.into_iter().zip(&inputs) {
+            let inline = inputs["envelopes"].as_str().expect("text");
             let text = shard(folder, plan, bucket, number)
                 .remove("envelopes")
                 .expect("an output");
+            assert!(inline.is_empty() || inline == text, "{bucket} {number}");
             assert!(text.encode_utf16().count() * 2 <= MAX_BYTES, "{bucket} {number}");
             let shard: Vec<Value> = serde_json::from_str(&text).expect("a list");
             assert!(
                 (1..=MAX_JOBS).contains(&shard.len()),
                 "{bucket} {number}: {}",
                 shard.len()
+            );
+            let parallel = inputs["max-parallel"].as_u64().expect("a limit");
+            assert!(
+                (1..=shard.len() as u64).contains(&parallel),
+                "{bucket} {number}: {parallel}"
             );
             jobs.extend(shard);
         }
@@ -70,7 +85,20 @@ fn fetched(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>) -> BTr
             all.insert(bucket.to_owned(), jobs);
         }
     }
+    let bytes: usize = outputs.values().map(|value| value.encode_utf16().count() * 2).sum();
+    assert!(bytes <= MAX_BYTES, "{bytes} bytes of outputs");
     all
+}
+
+/// Whether the envelopes travel in the outputs: all do, or none.
+fn is_inline(outputs: &BTreeMap<String, String>) -> bool {
+    let buckets = outputs.keys().filter_map(|name| name.strip_suffix("_inputs"));
+    let all: HashSet<bool> = buckets
+        .flat_map(|bucket| inputs(outputs, bucket))
+        .map(|inputs| inputs["envelopes"] != "")
+        .collect();
+    assert_eq!(all.len(), 1, "all or none");
+    all.contains(&true)
 }
 
 fn ids(all: &BTreeMap<String, Vec<Value>>) -> Vec<String> {
@@ -260,6 +288,7 @@ fn identical_rows_get_ids_of_their_own() {
     let all = fetched(folder.path(), "plan", &outputs);
     assert_sound(&all);
     assert_eq!(outputs["throughput_jobs"], "30");
+    assert!(is_inline(&outputs), "thirty jobs travel in the outputs");
 }
 
 #[test]
@@ -330,6 +359,7 @@ fn a_full_sweep_of_thousands_of_rows_is_cut() {
     let outputs = with_outputs(folder.path(), &args);
     let all = fetched(folder.path(), "plan", &outputs);
     assert_sound(&all);
+    assert!(!is_inline(&outputs), "three thousand are loaded shard by shard");
     assert_eq!(all["single_node_1k1k"].len(), 3004);
     let shards: Vec<u64> = serde_json::from_str(&outputs["single_node_1k1k_shards"]).expect("numbers");
     // Each job takes some 4,000 bytes as UTF-16: the bytes cut before the 256th job does.
@@ -367,6 +397,7 @@ type Labels = (BTreeMap<String, u64>, u64);
 /// What each shard of a bucket takes, by number.
 fn labels(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>, bucket: &str) -> Vec<Labels> {
     let numbers: Vec<u64> = serde_json::from_str(&outputs[&format!("{bucket}_shards")]).expect("numbers");
+    let inputs = inputs(outputs, bucket);
     let of_shard = |number: &u64| {
         let outputs = shard(folder, plan, bucket, *number);
         let jobs: Vec<Value> = serde_json::from_str(&outputs["envelopes"]).expect("a list");
@@ -374,7 +405,8 @@ fn labels(folder: &Path, plan: &str, outputs: &BTreeMap<String, String>, bucket:
         for job in jobs {
             *labels.entry(text(&job["runs-on"]).to_owned()).or_default() += 1;
         }
-        (labels, outputs["max_parallel"].parse().expect("a number"))
+        let parallel = inputs[usize::try_from(*number).expect("a number")]["max-parallel"].as_u64();
+        (labels, parallel.expect("a limit"))
     };
     numbers.iter().map(of_shard).collect()
 }
@@ -453,8 +485,8 @@ fn more_labels_than_shards_share_them_within_their_limits() {
     ];
     let outputs = with_outputs(folder.path(), &args);
     let shards = labels(folder.path(), "plan", &outputs, "single_node_1k1k");
-    let bundles: Vec<String> = serde_json::from_str(&outputs["throughput_bundles"]).expect("a list");
-    assert_eq!((shards.len(), bundles.len()), (63, 64));
+    // The canary is one more.
+    assert_eq!((shards.len(), outputs["canary_jobs"].as_str()), (63, "1"));
     assert_eq!(
         shards
             .iter()

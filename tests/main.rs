@@ -31,6 +31,7 @@ mod power;
 mod priority;
 mod process;
 mod properties;
+mod publish;
 mod replay;
 mod repositories;
 mod schemas;

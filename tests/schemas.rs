@@ -348,7 +348,7 @@ modifiers:
   c: { all-evals: true, agentx-fast: true, reusable: false }
 skip-marker: s
 require-sweep: true
-reuse: { command: /c, author-associations: [OWNER], unauthorized-merge: sweep }
+reuse: { command: /c, author-associations: [OWNER], permissions: [write], unauthorized-merge: sweep }
 ",
     ),
     (
@@ -401,7 +401,8 @@ max-parallel:
 launch-secrets: [S]
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
-ingest: { repository: a/b, event-type: e, secret: S }
+publish: recipe
+ingest: [{ repository: a/b, event-type: e, secret: S, payload: '{}' }]
 extra-steps:
   before-launch:
   - name: s

@@ -6,6 +6,7 @@ use anyhow::Context;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 
+use super::collect_sweep::Sweep;
 use super::inputs::both;
 use super::{Told, annotate, output};
 use crate::config::problem::{Problem, Problems};
@@ -33,6 +34,13 @@ pub enum Collect {
     /// Every agg_*.json below DIR is a result, of fixed lengths or agentic. Two results of one point, and files that
     /// cannot be read, are listed; they fail the command only with --strict.
     Results(Results),
+    /// Gather the results of a whole run, as far as they are published, and write its ledger
+    ///
+    /// Both of the above at once. A job is done where everything that was planned is there, its scores clear their floors,
+    /// and GitHub does not say that it failed. Written to --out: ledger.json, with what became of each planned job and
+    /// recipe; results_bmk/agg_bmk.json and eval_results_all/agg_eval_all.json, with the rows that are published. A recipe
+    /// is the jobs of one fingerprint and the evals of their topology: one with a job that is not done is withheld, by name.
+    Sweep(Box<Sweep>),
 }
 
 /// What both share.
@@ -105,6 +113,7 @@ impl Collect {
         match self {
             Self::Evals(evals) => evals.run(),
             Self::Results(results) => results.run(),
+            Self::Sweep(sweep) => sweep.run(),
         }
     }
 }
@@ -163,14 +172,8 @@ impl Common {
         Ok(self.plan.as_deref().map(plan_files::envelopes).transpose()?)
     }
 
-    /// The folder, relative to where the command runs if it lies below: published rows name files by it.
     fn dir(&self) -> PathBuf {
-        let below = std::env::current_dir()
-            .ok()
-            .and_then(|cwd| self.dir.strip_prefix(cwd).ok().map(Path::to_owned));
-        below
-            .filter(|dir| !dir.as_os_str().is_empty())
-            .unwrap_or_else(|| self.dir.clone())
+        below(&self.dir)
     }
 
     /// Whether standard output holds the JSON; else it has the tables.
@@ -210,39 +213,61 @@ impl Common {
         }
     }
 
-    /// Says what is wrong, and decides whether it fails the command.
     fn finish(&self, what: &str, nothing: bool, problems: Vec<Problem>, jobs: &[Job]) -> anyhow::Result<()> {
-        let open = jobs
-            .iter()
-            .filter(|job| matches!(job.state, State::Failed | State::Missing));
-        let open: Vec<&Job> = open.collect();
-        let dir = file::shown(&self.dir);
-        let mut all = Problems(problems);
-        if nothing && open.is_empty() {
-            anstream::eprintln!("there is no {what} in {dir}");
-        }
-        let fails = self.strict || (nothing && !open.is_empty());
-        if self.strict && !self.dir.is_dir() {
-            all.push(
-                Problem::file("", format!("the folder {dir} was not found"))
-                    .hint("name the folder that the artifacts were downloaded to; a download of nothing makes none"),
-            );
-        }
-        if nothing && !open.is_empty() {
-            let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
-            all.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));
-        } else {
-            // What is wrong with a job's result is said already.
-            let said = |job: &&&Job| !all.0.iter().any(|problem| job.reason.contains(&problem.message));
-            let unsaid: Vec<Problem> = open.iter().filter(said).map(|job| open_job(job)).collect();
-            all.extend(Problems(unsaid));
-        }
-        if fails {
-            return Ok(all.into_result().map_err(Told)?);
-        }
-        annotate::warn(&all.0);
-        Ok(())
+        finish(&self.dir, self.strict, what, nothing, problems, jobs)
     }
+}
+
+/// A folder, relative to where the command runs if it lies below: published rows name files by it.
+pub(super) fn below(dir: &Path) -> PathBuf {
+    let below = std::env::current_dir()
+        .ok()
+        .and_then(|cwd| dir.strip_prefix(cwd).ok().map(Path::to_owned));
+    below
+        .filter(|dir| !dir.as_os_str().is_empty())
+        .unwrap_or_else(|| dir.to_owned())
+}
+
+/// Says what is wrong, and decides whether it fails the command.
+pub(super) fn finish(
+    dir: &Path,
+    strict: bool,
+    what: &str,
+    nothing: bool,
+    problems: Vec<Problem>,
+    jobs: &[Job],
+) -> anyhow::Result<()> {
+    let open = jobs
+        .iter()
+        .filter(|job| matches!(job.state, State::Failed | State::Missing));
+    let open: Vec<&Job> = open.collect();
+    let is_there = dir.is_dir();
+    let dir = file::shown(dir);
+    let mut all = Problems(problems);
+    if strict && !is_there {
+        all.push(
+            Problem::file("", format!("the folder {dir} was not found"))
+                .hint("name the folder that the artifacts were downloaded to; a download of nothing makes none"),
+        );
+    }
+    if nothing && open.is_empty() {
+        anstream::eprintln!("there is no {what} in {dir}");
+    }
+    let fails = strict || (nothing && !open.is_empty());
+    if nothing && !open.is_empty() {
+        let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
+        all.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));
+    } else {
+        // What is wrong with a job's result is said already.
+        let said = |job: &&&Job| !all.0.iter().any(|problem| job.reason.contains(&problem.message));
+        let unsaid: Vec<Problem> = open.iter().filter(said).map(|job| open_job(job)).collect();
+        all.extend(Problems(unsaid));
+    }
+    if fails {
+        return Ok(all.into_result().map_err(Told)?);
+    }
+    annotate::warn(&all.0);
+    Ok(())
 }
 
 fn open_job(job: &Job) -> Problem {
@@ -250,14 +275,14 @@ fn open_job(job: &Job) -> Problem {
     Problem::file("", message).hint("see the log of the job")
 }
 
-fn write_pretty(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
+pub(super) fn write_pretty(path: &Path, value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec_pretty(value)?;
     text.push(b'\n');
     file::write_atomic(path, &text).with_context(|| format!("`{}` cannot be written", path.display()))
 }
 
 /// Writes the step summary, and the whole of it to a file beside the rows where it does not fit.
-fn summarize(markdown: &str, rows: &Path) -> anyhow::Result<()> {
+pub(super) fn summarize(markdown: &str, rows: &Path) -> anyhow::Result<()> {
     let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |summary| summary.len());
     let used = RunnerFile::Summary.path().map(size);
     runner::summarize(markdown)?;

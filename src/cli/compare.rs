@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::{Told, annotate, output};
+use super::{Told, annotate, output, published};
 use crate::config::problem::{Problem, Problems, printable};
+use crate::ledger::publish::RunLedger;
 use crate::runner;
 use crate::step::compare::{self, Comparison, Metrics, summary};
 
@@ -41,6 +42,9 @@ pub struct Compare {
     /// Fail where a point got worse by more than so many percent in any compared metric
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     max_regression: Option<f64>,
+    /// The ledger of the later run: the recipes that are withheld, and so not compared, are named
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -60,6 +64,8 @@ struct Printed<'c> {
     comparison: &'c Comparison,
     max_regression: Option<f64>,
     regressions: &'c [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    withheld: &'c [String],
 }
 
 impl Compare {
@@ -73,14 +79,19 @@ impl Compare {
         let comparison = compare::compare(&self.baseline, &self.current, &metrics).map_err(Problems::from)?;
         let over = |limit: f64| comparison.points.iter().filter_map(move |point| point.over(limit));
         let over: Vec<String> = self.max_regression.into_iter().flat_map(over).collect();
-        runner::summarize(&summary::markdown(&comparison, &over))?;
+        let withheld = self.withheld().map_err(Problems::from)?;
+        runner::summarize(&summary::markdown(&comparison, &over, &withheld))?;
         match output::wants_json(self.json) {
             true => output::json(&Printed {
                 comparison: &comparison,
                 max_regression: self.max_regression,
                 regressions: &over,
+                withheld: &withheld,
             })?,
             false => print(&comparison)?,
+        }
+        for name in &withheld {
+            anstream::eprintln!("withheld, and not compared: {}", printable(name));
         }
         for sentence in &comparison.empty {
             anstream::eprintln!("nothing to compare: {}", printable(sentence));
@@ -95,6 +106,17 @@ impl Compare {
         };
         let worse = Problems(over.into_iter().map(worse).collect());
         Ok(worse.into_result().map_err(Told)?)
+    }
+}
+
+impl Compare {
+    /// The recipes that the ledger withholds, each with its reason.
+    fn withheld(&self) -> Result<Vec<String>, Problem> {
+        let ledger = self.ledger.as_deref().map(published::read).transpose()?;
+        let withheld = ledger.iter().flat_map(RunLedger::withheld);
+        Ok(withheld
+            .map(|recipe| format!("{}: {}", recipe.name, recipe.reason))
+            .collect())
     }
 }
 

@@ -1,10 +1,11 @@
-//! `sweepctl gate`: whether a job behind optional ones runs.
+//! `sweepctl gate`: whether what was collected is published and compared.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::output;
+use super::published::{self, ResultsArgs};
 use crate::config::problem::{Problem, Problems};
 use crate::github::gate::{self, For};
 use crate::github::needs::Needs;
@@ -13,22 +14,15 @@ use crate::plan_files;
 use crate::runner::{self, RunnerFile};
 
 const AFTER_HELP: &str = "\
-A job behind one that may be skipped cannot rely on `success()`. It runs this command instead:
+For jobs of a repository's own. A job cannot see from conditions alone whether results are worth publishing; one with \
+the run's ledger asks this command, and what stands behind it runs where its output `run` is `true`:
 
-  gate-evals:
-    needs: [setup, sweep-evals, sweep-agentic-evals, ...]
-    if: ${{ !cancelled() }}
-    ...
-      env: { NEEDS: '${{ toJson(needs) }}' }
-      run: >
-        exec sweepctl gate --for collect-evals --needs - --github-output
-        <<< \"$NEEDS\"
-  collect-evals:
-    needs: [gate-evals]
-    if: ${{ !cancelled() && needs.gate-evals.outputs.run == 'true' }}
+  - id: ask
+    env: { NEEDS: '${{ toJson(needs) }}' }
+    run: exec sweepctl gate --for ingest --needs - --plan plan --results ledger.json --github-output <<< \"$NEEDS\"
 
-The exit code is 0 for both answers. A job that the answer depends on and that is not among `needs` \
-is an error.";
+The exit code is 0 for both answers. Without --results, jobs or steps called `collect-results` and `collect-evals`, each \
+with the output `rows`, must be among what is passed with --needs.";
 
 /// `sweepctl gate`
 #[derive(Debug, Args)]
@@ -42,6 +36,8 @@ pub struct GateArgs {
     /// The plan, to distinguish what was not planned from what did not run: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
+    #[command(flatten)]
+    results: ResultsArgs,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -50,10 +46,10 @@ pub struct GateArgs {
     github_output: bool,
 }
 
-/// What became of the jobs that were waited for.
+/// What became of jobs, or of the steps of a job.
 #[derive(Debug, Args)]
 pub struct NeedsArgs {
-    /// The text of `toJson(needs)`; `-` reads standard input
+    /// The text of `toJson(needs)`, or of `toJson(steps)`; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     needs: PathBuf,
 }
@@ -64,16 +60,24 @@ impl NeedsArgs {
     /// # Errors
     /// A file that cannot be read or holds something else.
     pub fn read(&self) -> Result<Needs, Problem> {
-        let source = text::read(&self.needs)?;
-        Needs::parse(&source.text, &source.name)
+        read_needs(&self.needs)
     }
+}
+
+/// Reads the text of `toJson(needs)`.
+///
+/// # Errors
+/// A file that cannot be read or holds something else.
+pub(super) fn read_needs(path: &Path) -> Result<Needs, Problem> {
+    let source = text::read(path)?;
+    Needs::parse(&source.text, &source.name)
 }
 
 impl GateArgs {
     /// Answers.
     ///
     /// # Errors
-    /// Needs or a plan that cannot be read, and needs that lack a job or a count that the answer depends on.
+    /// Steps or a plan that cannot be read, and steps that lack one, or a count, that the answer depends on.
     pub fn run(&self) -> anyhow::Result<()> {
         let needs = self.needs.read().map_err(Problems::from)?;
         let plan = self
@@ -82,7 +86,11 @@ impl GateArgs {
             .map(plan_files::index)
             .transpose()
             .map_err(Problems::from)?;
-        let answer = gate::gate(self.r#for, &needs, plan.as_ref())?;
+        let ledger = match &self.plan {
+            Some(path) => self.results.ledger(|| published::Plan::read(path), &needs)?,
+            None => None,
+        };
+        let answer = gate::gate(self.r#for, &needs, plan.as_ref(), ledger.as_ref())?;
         if self.github_output {
             runner::append(RunnerFile::Output, &answer.outputs())?;
         }

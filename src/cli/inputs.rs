@@ -15,6 +15,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::config::runners::Runners;
 use crate::config::source::Source;
 use crate::config::workflows::Workflows;
+use crate::config::workflows::publish::Publish;
 use crate::repo::{self, Repo, Revision};
 use crate::secrets;
 
@@ -120,6 +121,18 @@ pub fn jobs_env() -> Result<IndexMap<String, Template>, Problems> {
         return Ok(IndexMap::new());
     }
     Ok(Workflows::load(&Arc::new(Source::read(path)?))?.env)
+}
+
+/// What the repository's own workflow settings publish of a sweep, else the default.
+///
+/// # Errors
+/// Settings that cannot be read.
+pub fn publish() -> Result<Publish, Problems> {
+    let path = Path::new(WORKFLOWS);
+    if !path.exists() {
+        return Ok(Publish::default());
+    }
+    Ok(Workflows::load(&Arc::new(Source::read(path)?))?.publish)
 }
 
 /// The fleet: its runners, and what starts jobs on them.

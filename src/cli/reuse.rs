@@ -6,9 +6,10 @@ use clap::{Args, Subcommand};
 
 use super::client::{self, ClientArgs};
 use super::inputs::{self, LabelsArgs};
-use super::output;
+use super::{annotate, output};
 use crate::config::problem::{Problem, Problems, printable};
-use crate::github::reuse::{self, Decision, Judgement, gather};
+use crate::github::reuse::gather::{self, Ask};
+use crate::github::reuse::{self, Decision, Judgement};
 use crate::github::text;
 use crate::plan_files;
 use crate::repo::Repo;
@@ -17,8 +18,8 @@ use crate::step::collect::reused::{self, Checked};
 use crate::step::markdown;
 
 const AFTER_HELP: &str = "\
-A run is reused where somebody who may decide so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one, \
-on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run \
+A run is reused where somebody who may decide so has commented `/reuse-sweep-run`, or `/reuse-sweep-run RUN` to pin one \
+by its number or its address, at the start of any line of a comment on the one merged pull request of the commit. Without such a comment the normal sweep runs. With one that no run \
 fulfils the command fails: each run that was checked is named with its reason, and the comment that would pin a valid \
 one is printed.";
 
@@ -43,16 +44,21 @@ enum What {
     /// both were made of. Everything that is wrong is listed at once: a plan of no full sweep, and rows that do not say
     /// what they are of, that are there twice, that no single result gives, that the run did not plan, or that are missing.
     Check(Check),
-    /// Print the names of the artifacts that hold a plan's single results
-    Bundles(Bundles),
 }
 
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
 struct Decide {
-    /// The commit that was pushed [default: GITHUB_SHA, else the clone's HEAD]
+    /// The commit that was pushed, or with --pr its newest [default: GITHUB_SHA, else the clone's HEAD]
     #[arg(long, value_name = "SHA")]
     commit: Option<String>,
+    /// The open pull request whose newest commit it is: a run of the same plan then spares it a sweep
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), requires = "plan")]
+    pr: Option<u64>,
+    /// The plan of the commit: its folder, its index, or a list of envelopes. A run of a commit that is no longer in the
+    /// pull request can stand in only if its plan is known to be the same
+    #[arg(long, value_name = "FILE|DIR")]
+    plan: Option<PathBuf>,
     #[command(flatten)]
     labels: LabelsArgs,
     #[command(flatten)]
@@ -60,7 +66,7 @@ struct Decide {
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
-    /// Append the outputs `reuse`, `run_id`, `complete`, `artifacts` and `reason` to the file that GITHUB_OUTPUT names
+    /// Append the outputs `reuse`, `run_id`, `complete`, `verdict`, `artifacts` and `reason` to the file that GITHUB_OUTPUT names
     #[arg(long)]
     github_output: bool,
 }
@@ -73,22 +79,15 @@ struct Check {
     /// The plan of the run that is reused: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: PathBuf,
+    /// The plan of the commit for which it stands in: what that measures must be there, and nothing else
+    #[arg(long, value_name = "FILE|DIR")]
+    against: Option<PathBuf>,
     /// The run did not end well and was pinned: what is missing is no problem
     #[arg(long)]
     partial: bool,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
-}
-
-#[derive(Debug, Args)]
-struct Bundles {
-    /// The plan: its folder, or its index
-    #[arg(long, value_name = "FILE|DIR")]
-    plan: PathBuf,
-    /// Append the outputs `throughput_bundles` and `eval_bundles` to the file that GITHUB_OUTPUT names
-    #[arg(long)]
-    github_output: bool,
 }
 
 impl ReuseArgs {
@@ -100,7 +99,6 @@ impl ReuseArgs {
         match &self.what {
             None => self.decide.run(),
             Some(What::Check(check)) => check.run(),
-            Some(What::Bundles(bundles)) => bundles.run(),
         }
     }
 }
@@ -108,9 +106,21 @@ impl ReuseArgs {
 impl Decide {
     fn run(&self) -> anyhow::Result<()> {
         let (client, labels) = inputs::both(self.client.client(), self.labels.load())?;
-        let commit = self.commit()?;
-        let facts = gather::facts(&client, &commit, &labels.reuse)?;
+        let plan = self.plan.as_deref().map(plan_files::envelopes).transpose();
+        let plan = plan.map_err(Problems::from)?;
+        let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+        let server = variable("GITHUB_SERVER_URL").unwrap_or_else(|| "https://github.com".to_owned());
+        let ask = Ask {
+            commit: self.commit()?,
+            pull: self.pr,
+            plan: plan.as_ref().map(plan_files::digest),
+            address: format!("{}/{}", server.trim_end_matches('/'), client.repository()),
+            own_run: variable("GITHUB_RUN_ID").and_then(|id| id.parse().ok()),
+        };
+        let facts = gather::facts(&client, &ask, &labels.reuse)?;
         let decision = reuse::decide(&facts, &labels);
+        let notes = decision.notes.iter().map(|note| Problem::file("", note.clone()));
+        annotate::notice(&notes.collect::<Vec<_>>());
         if self.github_output {
             runner::append(RunnerFile::Output, &decision.outputs())?;
         }
@@ -164,6 +174,9 @@ fn shown(decision: &Decision) -> String {
 
 fn summary(decision: &Decision) -> String {
     let mut text = format!("### Reuse\n\n{}\n", decision.reason);
+    for note in &decision.notes {
+        text.push_str(&format!("\n{note}\n"));
+    }
     if !decision.candidates.is_empty() {
         text.push_str(&format!("\n{}", markdown::table(&HEAD, &rows(decision))));
     }
@@ -180,7 +193,10 @@ impl Check {
     fn run(&self) -> anyhow::Result<()> {
         let index = plan_files::index(&self.plan).map_err(Problems::from)?;
         let plan = plan_files::envelopes(&self.plan).map_err(Problems::from)?;
-        let mut checked = reused::check(&self.dir, &plan, self.partial).map_err(Problems::from)?;
+        let against = self.against.as_deref().map(plan_files::envelopes).transpose();
+        let against = against.map_err(Problems::from)?;
+        let checked = reused::check(&self.dir, &plan, against.as_deref(), self.partial);
+        let mut checked = checked.map_err(Problems::from)?;
         // Labels are those of the merge; what the run itself was asked for stands in its plan.
         let narrowing = index.asked.narrowing();
         if !narrowing.is_empty() {
@@ -214,18 +230,4 @@ fn checked_summary(checked: &Checked) -> String {
         text.push_str(&format!("\nMissing:\n\n{}", markdown::list(&names)));
     }
     text
-}
-
-impl Bundles {
-    fn run(&self) -> anyhow::Result<()> {
-        let folder = plan_files::folder(&self.plan).map_err(Problems::from)?;
-        let index = plan_files::index(folder).map_err(Problems::from)?;
-        let mut outputs = plan_files::outputs(&index);
-        outputs.retain(|(name, _)| name.ends_with("_bundles"));
-        if self.github_output {
-            return Ok(runner::append(RunnerFile::Output, &outputs)?);
-        }
-        let lines: Vec<String> = outputs.iter().map(|(name, list)| format!("{name}={list}\n")).collect();
-        output::text(&lines.concat())
-    }
 }

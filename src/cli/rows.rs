@@ -30,7 +30,7 @@ pub struct EmitArgs {
     /// Take the canary out of its bucket, to run before all others: one node, fixed lengths, the lowest concurrency
     #[arg(long, requires = "emit", help_heading = "For workflows")]
     canary: bool,
-    /// Append shard lists and counts to the file that GITHUB_OUTPUT names
+    /// Append counts, shard lists and, of a small plan, envelopes to the file that GITHUB_OUTPUT names
     #[arg(long, requires = "emit", help_heading = "For workflows")]
     github_output: bool,
 }
@@ -81,7 +81,8 @@ impl EmitArgs {
             plan_files::write_changelog(dir, changelog).map_err(Problems::from)?;
         }
         if self.github_output {
-            runner::append(RunnerFile::Output, &plan_files::outputs(&index))?;
+            let outputs = plan_files::outputs(&index, dir).map_err(Problems::from)?;
+            runner::append(RunnerFile::Output, &outputs)?;
         }
         if output::wants_json(json) {
             return output::json(&index);

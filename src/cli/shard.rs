@@ -23,8 +23,7 @@ pub struct Shard {
     /// The shard's number, from 0
     #[arg(long, value_name = "N")]
     index: usize,
-    /// Write outputs to the file that GITHUB_OUTPUT names, and print nothing: the shard as `envelopes`, the names of
-    /// the artifacts that collectors read as `artifacts`, and how many jobs run at a time as `max_parallel`
+    /// Write the shard as the output `envelopes` to the file that GITHUB_OUTPUT names, and print nothing
     #[arg(long)]
     github_output: bool,
 }
@@ -35,11 +34,9 @@ impl Shard {
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
     pub fn run(&self) -> anyhow::Result<()> {
-        let (jobs, max_parallel) =
-            plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
+        let jobs = plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
         if self.github_output {
-            let outputs = plan_files::shard_outputs(&jobs, max_parallel);
-            return Ok(runner::append(RunnerFile::Output, &outputs)?);
+            return Ok(runner::append(RunnerFile::Output, &plan_files::shard_outputs(&jobs))?);
         }
         output::json(&jobs)
     }

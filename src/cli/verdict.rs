@@ -7,25 +7,27 @@ use clap::Args;
 
 use super::gate::NeedsArgs;
 use super::output;
+use super::published::{self, ResultsArgs};
 use crate::config::problem::{Problem, Problems, printable};
 use crate::github::checks;
 use crate::github::client::{Client, Settings};
-use crate::github::ledger::Ledgers;
 use crate::github::needs::{DECIDE, Needs};
 use crate::github::text;
 use crate::github::verdict::{self, Course, Planned, Verdict};
 use crate::plan_files;
 use crate::runner;
+use crate::step::markdown::list;
 use crate::step::results::file;
 
 const AFTER_HELP: &str = "\
 The verdict is the last job of a run, with `if: ${{ always() }}`, and waits for every other. It is the one check to \
 require of a pull request: GitHub counts a skipped job as passed, the verdict does not.
 
-The table counts whole buckets by their results. With --results it counts each job by what the collectors found of it: \
-keep what `sweepctl collect ... --plan F --ledger FILE` writes in that folder.
+The table counts whole buckets by their results. With --results it counts each job by what became of it, and names the \
+recipes that are withheld: name the run's ledger.json, or the folder of what `sweepctl collect ... --plan F --ledger FILE` \
+wrote.
 
-The plan is read only if the jobs `decide` and `setup` say that there is one.
+The plan is read only if the job `decide` says that there is one.
 
 In a run of a pull request that was started again, GitHub is asked for the verdicts of the commit (one request, with the \
 token of GH_TOKEN): this run's would be the newest and cover that of a later run, so it fails where that did not pass. A \
@@ -40,9 +42,8 @@ pub struct VerdictArgs {
     /// The plan: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: PathBuf,
-    /// The folder of the collectors' ledgers
-    #[arg(long, value_name = "DIR")]
-    results: Option<PathBuf>,
+    #[command(flatten)]
+    results: ResultsArgs,
     /// A file to write the verdict to, as JSON
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -87,8 +88,8 @@ impl VerdictArgs {
             index: plan_files::index(&self.plan)?,
             envelopes: plan_files::envelopes(&self.plan)?,
         };
-        let ledgers = self.results.as_deref().map(Ledgers::read).transpose()?;
-        Ok(verdict::with_plan(needs, &plan, ledgers.as_ref()))
+        let ledger = self.results.ledger(|| Ok(published::Plan::of(&plan)), needs)?;
+        Ok(verdict::with_plan(needs, &plan, ledger.as_ref()))
     }
 }
 
@@ -128,10 +129,14 @@ fn rows(verdict: &Verdict) -> Vec<Vec<String>> {
 
 fn shown(verdict: &Verdict) -> String {
     let sentence = text::one_line(&verdict.reason);
-    match verdict.buckets.is_empty() {
+    let mut shown = match verdict.buckets.is_empty() {
         true => format!("{sentence}\n"),
         false => format!("{sentence}\n\n{}", output::table(&HEAD, &rows(verdict))),
+    };
+    for withheld in &verdict.withheld {
+        shown.push_str(&format!("withheld: {}\n", text::one_line(withheld)));
     }
+    shown
 }
 
 /// The verdict in a step summary; what is wrong stands in a fence, because results may say anything.
@@ -142,6 +147,9 @@ fn markdown(verdict: &Verdict) -> String {
         text.push_str(&format!("\n{}", line(&HEAD.map(str::to_owned))));
         text.push_str("| --- | --- | ---: | ---: | ---: | ---: | --- |\n");
         rows(verdict).iter().for_each(|cells| text.push_str(&line(cells)));
+    }
+    if !verdict.withheld.is_empty() {
+        text.push_str(&format!("\n#### Withheld\n\n{}", list(&verdict.withheld)));
     }
     // Those past the annotations' limit follow where all commands report them.
     let shown: Vec<String> = verdict

@@ -68,13 +68,22 @@ pub struct Modifier {
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Reuse {
-    /// The comment that authorizes it, followed by nothing or a run id.
+    /// The comment that authorizes it, at the start of a line, followed by nothing or by a run's number or address.
     pub command: String,
     /// Whose comment counts.
     #[schemars(length(min = 1))]
     pub author_associations: Vec<String>,
+    /// What its writer must be allowed in the repository, by the name of a permission (`admin`, `write`, `read`) or of a
+    /// role; an empty list asks for nothing. Where the token may not see it, the association counts alone.
+    #[schemars(default = "permissions")]
+    pub permissions: Vec<String>,
     /// What a merge without authorization does.
     pub unauthorized_merge: UnauthorizedMerge,
+}
+
+/// Those who may write.
+fn permissions() -> Vec<String> {
+    ["admin", "write"].map(str::to_owned).into()
 }
 
 /// What a merge without authorization does.
@@ -212,6 +221,9 @@ fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> 
             Some(who)
         })
     });
+    let permissions = f.optional(d, "permissions", |d, node, name| {
+        d.list(node, name, 0, |d, node| d.string(node, name))
+    });
     let unauthorized_merge = f.required(d, "unauthorized-merge", |d, n, name| {
         let choices = [
             ("sweep", UnauthorizedMerge::Sweep),
@@ -223,6 +235,7 @@ fn reuse(d: &mut Decoder, node: &Node<'_>, name: &'static str) -> Option<Reuse> 
     Some(Reuse {
         command: command?,
         author_associations: author_associations?,
+        permissions: permissions.unwrap_or_else(self::permissions),
         unauthorized_merge: unauthorized_merge?,
     })
 }

@@ -3,6 +3,7 @@
 pub(crate) mod checkout;
 pub(crate) mod extra;
 pub(crate) mod gpu;
+pub(crate) mod publish;
 
 use std::sync::Arc;
 
@@ -10,6 +11,7 @@ use checkout::Checkout;
 use extra::{Job, Steps};
 use gpu::GpuTimeouts;
 use indexmap::IndexMap;
+use publish::{Ingest, Publish};
 use schemars::{JsonSchema, Schema};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -66,9 +68,12 @@ pub struct Workflows {
     /// How a job on a GPU checks out the repository.
     #[schemars(default)]
     pub checkout: Checkout,
-    /// Where a finished sweep is announced.
+    /// What of a sweep is published, compared and announced.
     #[schemars(default)]
-    pub ingest: Option<Ingest>,
+    pub publish: Publish,
+    /// Where a finished sweep is announced: one repository, or a list of them.
+    #[schemars(default, with = "publish::Targets")]
+    pub ingest: Vec<Ingest>,
     /// Steps of a repository's own, by the place where they run.
     #[schemars(default)]
     pub extra_steps: Steps,
@@ -205,19 +210,6 @@ impl MaxParallel {
     }
 }
 
-/// Where a finished sweep is announced, as a `repository_dispatch` event.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-#[serde(rename_all = "kebab-case")]
-pub struct Ingest {
-    /// The repository that is told, `owner/name`.
-    pub repository: String,
-    /// The type of the event.
-    pub event_type: String,
-    /// The secret that holds a token for that repository.
-    pub secret: String,
-}
-
 impl Workflows {
     /// Reads the settings.
     ///
@@ -268,7 +260,8 @@ impl Workflows {
         let launch_secrets = f.optional(d, "launch-secrets", launch_secrets);
         let env = f.optional(d, "env", environment::decode);
         let checkout = f.optional(d, "checkout", checkout::checkout);
-        let ingest = f.optional(d, "ingest", ingest);
+        let publish = f.optional(d, "publish", publish::mode);
+        let ingest = f.optional(d, "ingest", publish::targets);
         let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
         let known = known.unwrap_or_default();
         let extra_steps = f.optional(d, "extra-steps", |d, n, _| extra::steps(d, n, &known));
@@ -289,7 +282,8 @@ impl Workflows {
             launch_secrets: launch_secrets.unwrap_or_default(),
             env: env.unwrap_or_default(),
             checkout: checkout.unwrap_or_default(),
-            ingest,
+            publish: publish.unwrap_or_default(),
+            ingest: ingest.unwrap_or_default(),
             extra_steps: extra_steps.unwrap_or_default(),
             extra_jobs: extra_jobs.unwrap_or_default(),
         })
@@ -521,17 +515,4 @@ fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
         return None;
     }
     Some(name)
-}
-
-fn ingest(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ingest> {
-    let mut f = d.fields(node, &format!("`{name}`"))?;
-    let repository = f.required(d, "repository", repository);
-    let event_type = f.required(d, "event-type", |d, n, name| word(d, n, name, "the type of an event"));
-    let secret = f.required(d, "secret", |d, n, _| secret(d, n));
-    f.finish(d);
-    Some(Ingest {
-        repository: repository?,
-        event_type: event_type?,
-        secret: secret?,
-    })
 }

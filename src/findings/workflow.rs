@@ -4,7 +4,7 @@ super::findings! {
     ALWAYS_ON_GPU = Error "workflow/always-on-gpu"
         "`always()` on a job that takes a GPU"
         "The job starts even after the run was cancelled, and takes a node for work that nobody waits for."
-        "Write `!cancelled()` and one output of `sweepctl gate`.";
+        "Write `!cancelled()` and what must hold of the jobs before it.";
     UNKNOWN_ARTIFACT = Error "workflow/unknown-artifact"
         "An artifact that no job before uploads"
         "The download fails when the job runs."

@@ -1,10 +1,11 @@
-//! Gates: whether a job behind optional ones runs.
+//! Gates: whether what was collected is published and compared.
 
 use serde::Serialize;
 
 use super::needs::{self, COLLECT_EVALS, COLLECT_RESULTS, JobResult, Needs};
 use super::text::listed;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::Problems;
+use crate::ledger::publish::RunLedger;
 use crate::matrix::bucket::Bucket;
 use crate::plan_files::Index;
 use crate::plural;
@@ -12,15 +13,11 @@ use crate::plural;
 /// What a gate stands before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum For {
-    /// The jobs after the canary: they run if it succeeded, or none was planned
-    Canary,
-    /// The collector of throughput results: it runs if something that it collects ran
-    CollectResults,
-    /// The collector of evals: the same
-    CollectEvals,
-    /// The publisher: it runs if every collection succeeded and none is empty
+    /// The publisher: with --results it runs if anything is published; else if every collection succeeded, none is
+    /// empty, and no bucket that is among `needs` failed
     Ingest,
-    /// The comparison with earlier results: it runs if there is a collection that succeeded and is not empty
+    /// The comparison with earlier results: with --results as the publisher; else if there is a collection that succeeded
+    /// and is not empty
     Comparison,
 }
 
@@ -103,71 +100,19 @@ impl Collector {
     }
 }
 
-/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped.
+/// Answers for a gate. The plan is optional: it tells what was not planned from what was dropped. The ledger says what is
+/// published.
 ///
 /// # Errors
 /// Jobs that are not among `needs`, and counts that are missing or none.
-pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
+pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>, ledger: Option<&RunLedger>) -> Result<Answer, Problems> {
+    if let Some(ledger) = ledger {
+        return Ok(published(ledger));
+    }
     match gate {
-        For::Canary => Ok(canary(needs, plan)?),
-        For::CollectResults => Ok(collector(Collector::Results, needs, plan)?),
-        For::CollectEvals => Ok(collector(Collector::Evals, needs, plan)?),
         For::Ingest => ingest(needs, plan),
         For::Comparison => comparison(needs),
     }
-}
-
-fn canary(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problem> {
-    let (setup, canary) = (needs.job(needs::SETUP)?, needs.job(needs::CANARY)?);
-    if setup.result != JobResult::Success {
-        return Ok(Answer::no(format!(
-            "There is no plan: `setup` ended as {}.",
-            setup.result.as_str()
-        )));
-    }
-    let planned = match plan {
-        Some(plan) => plan.canary.iter().len(),
-        None => setup.count(needs::SETUP, "canary_jobs")?,
-    };
-    Ok(match (planned, canary.result) {
-        (_, JobResult::Success) => Answer::yes("The canary succeeded."),
-        (0, JobResult::Skipped) => Answer::yes("No canary was planned."),
-        (_, JobResult::Skipped) => Answer::no("The canary was planned and skipped: nothing runs without it."),
-        (_, JobResult::Failure) => Answer::no("The canary failed: it stops the fan-out."),
-        (_, JobResult::Cancelled) => Answer::no("The canary was cancelled: it stops the fan-out."),
-    })
-}
-
-/// Whether a collector has something to collect.
-///
-/// # Errors
-/// Jobs of its buckets that are not among `needs`.
-pub fn collector(collector: Collector, needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problem> {
-    let what = collector.what();
-    let mut jobs = needs.jobs(&collector.bucket_jobs())?;
-    // The canary is a throughput job; a workflow without canaries has no such job.
-    if collector == Collector::Results
-        && let Some(canary) = needs.0.get(needs::CANARY)
-    {
-        jobs.push((needs::CANARY.to_owned(), canary));
-    }
-    let ran: Vec<&String> = jobs
-        .iter()
-        .filter(|(_, need)| need.result.ran())
-        .map(|(name, _)| name)
-        .collect();
-    if !ran.is_empty() {
-        return Ok(Answer::yes(format!(
-            "There is something to collect: {} ran.",
-            listed(&ran)
-        )));
-    }
-    Ok(Answer::no(match plan.map(|plan| collector.planned(plan)) {
-        Some(0) => format!("No {what} job was planned."),
-        Some(1) => format!("The planned {what} job did not run: there is nothing to collect."),
-        Some(planned) => format!("None of the {planned} planned {what} jobs ran: there is nothing to collect."),
-        None => format!("No {what} job ran: there is nothing to collect."),
-    }))
 }
 
 /// What a collector came to.
@@ -196,8 +141,39 @@ fn collections(needs: &Needs) -> Result<Vec<(Collector, Collection)>, Problems> 
     crate::repo::all(Collector::ALL.map(collection))
 }
 
+/// Whether anything is published.
+fn published(ledger: &RunLedger) -> Answer {
+    let names: Vec<&String> = ledger.withheld().map(|recipe| &recipe.name).take(NAMED).collect();
+    let mut reason = ledger.sentence();
+    if !names.is_empty() {
+        let more = ledger.withheld().count() - names.len();
+        let more = if more > 0 {
+            format!(", and {more} more")
+        } else {
+            String::new()
+        };
+        reason = format!("{reason} Withheld: {}{more}.", listed(&names));
+    }
+    match ledger.published().next() {
+        Some(_) => Answer::yes(reason),
+        None => Answer::no(reason),
+    }
+}
+
+/// Withheld recipes that an answer names.
+const NAMED: usize = 10;
+
 fn ingest(needs: &Needs, plan: Option<&Index>) -> Result<Answer, Problems> {
     let mut against = Vec::new();
+    let buckets = Collector::ALL.iter().flat_map(|collector| collector.bucket_jobs());
+    for job in buckets.chain([needs::CANARY.to_owned()]) {
+        let result = needs.0.get(&job).map(|need| need.result);
+        if matches!(result, Some(JobResult::Failure | JobResult::Cancelled)) {
+            against.push(format!(
+                "`{job}` did not succeed, and without --results nothing says what of it is whole"
+            ));
+        }
+    }
     let mut all = 0;
     for (collector, collection) in collections(needs)? {
         let (job, what) = (collector.job(), collector.what());

@@ -7,17 +7,21 @@ use serde::Deserialize;
 
 use super::text;
 use crate::config::problem::{Problem, Problems};
+use crate::config::workflows::publish::Publish;
 use crate::ledger::{Job, State};
 
 /// How deep ledgers lie below their folder: an artifact each, with a folder of its own.
 const MAX_DEPTH: usize = 4;
 
 /// What was found of every job, by its id.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Ledgers(HashMap<String, Job>);
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Ledgers {
+    jobs: HashMap<String, Job>,
+    publish: Option<Publish>,
+}
 
 impl Ledgers {
-    /// Reads every ledger below a folder: the JSON files that hold an object with a list of `jobs`. Links are not
+    /// Reads a ledger, or every one below a folder: the JSON files that hold an object with a list of `jobs`. Links are not
     /// followed, other files are passed over.
     ///
     /// # Errors
@@ -26,10 +30,15 @@ impl Ledgers {
         #[derive(Deserialize)]
         struct Ledger {
             jobs: Vec<Job>,
+            #[serde(default)]
+            publish: Option<Publish>,
         }
         let mut files = Vec::new();
         let mut problems = Problems::default();
-        json_files(dir, MAX_DEPTH, &mut files, &mut problems);
+        match dir.is_dir() || !dir.exists() {
+            true => json_files(dir, MAX_DEPTH, &mut files, &mut problems),
+            false => files.push(dir.to_owned()),
+        }
         let mut ledgers = Self::default();
         let mut found = false;
         for path in files {
@@ -49,6 +58,7 @@ impl Ledgers {
                 Ok(None) => {}
                 Ok(Some(ledger)) => {
                     found = true;
+                    ledgers.publish = ledgers.publish.or(ledger.publish);
                     ledger.jobs.into_iter().for_each(|job| ledgers.add(job));
                 }
                 Err(problem) => problems.push(problem),
@@ -63,19 +73,45 @@ impl Ledgers {
         Ok(ledgers)
     }
 
-    /// The worst state counts; a superseded attempt says nothing of the job.
+    /// The jobs that a collector accounts for here, as it found them.
+    pub fn extend(&mut self, jobs: impl IntoIterator<Item = Job>) {
+        jobs.into_iter().for_each(|job| self.add(job));
+    }
+
+    /// What is published, where a ledger says so.
+    #[must_use]
+    pub fn publish(&self) -> Option<Publish> {
+        self.publish
+    }
+
+    /// The worst state counts, and every score; a superseded attempt says nothing of the job.
     fn add(&mut self, job: Job) {
-        let worse = |known: &Job| known.state >= job.state;
-        if job.state != State::Superseded && !self.0.get(&job.id).is_some_and(worse) {
-            let reason = text::one_line(&job.reason);
-            self.0.insert(job.id.clone(), Job { reason, ..job });
+        if job.state == State::Superseded {
+            return;
         }
+        let mut job = Job {
+            reason: text::one_line(&job.reason),
+            ..job
+        };
+        if let Some(known) = self.jobs.remove(&job.id) {
+            let (mut worse, other) = if known.state >= job.state {
+                (known, job)
+            } else {
+                (job, known)
+            };
+            let unsaid = other.scores.into_iter().filter(|score| !worse.scores.contains(score));
+            let unsaid: Vec<_> = unsaid.collect();
+            worse.scores.extend(unsaid);
+            worse.diagnostic |= other.diagnostic;
+            job = worse;
+        }
+        self.jobs.insert(job.id.clone(), job);
     }
 
     /// What was found of a job; `None` where no collector accounts for it.
     #[must_use]
     pub fn of(&self, id: &str) -> Option<&Job> {
-        self.0.get(id)
+        self.jobs.get(id)
     }
 }
 

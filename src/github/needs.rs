@@ -7,19 +7,17 @@ use super::text::{code, listed};
 use crate::config::problem::{Problem, nearest};
 use crate::matrix::bucket::Bucket;
 
-/// The job that decides.
+/// The job that decides, checks the changelog, looks for an earlier run whose results stand in, and plans.
 pub const DECIDE: &str = "decide";
-/// The job that looks for an earlier run whose results stand in.
-pub const REUSE: &str = "reuse";
-/// The job that takes those over.
+/// The job that takes over the results of an earlier run.
 pub const REUSE_RESULTS: &str = "reuse-results";
-/// The job that plans.
-pub const SETUP: &str = "setup";
 /// The job that runs before all others.
 pub const CANARY: &str = "canary";
-/// The job that collects throughput results.
+/// The job that collects.
+pub const COLLECT: &str = "collect";
+/// A job or step of a repository's own that collects throughput results.
 pub const COLLECT_RESULTS: &str = "collect-results";
-/// The job that collects evals.
+/// One that collects evals.
 pub const COLLECT_EVALS: &str = "collect-evals";
 
 /// The job of a bucket: `sweep-` and its name, with `-`.
@@ -62,10 +60,11 @@ impl JobResult {
     }
 }
 
-/// One job that was waited for.
+/// One job that was waited for, or one step of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Need {
-    /// What became of it.
+    /// What became of it; of a step, before its `continue-on-error` counts.
+    #[serde(alias = "outcome")]
     pub result: JobResult,
     /// What it said; a runner may write null for a job that was skipped. GitHub leaves out an output whose value holds a
     /// masked one.
@@ -77,13 +76,13 @@ fn null_is_empty<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<In
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Every job that was waited for, by name.
+/// Every job that was waited for, by name, or the steps of a job, by id.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(transparent)]
 pub struct Needs(pub IndexMap<String, Need>);
 
 impl Needs {
-    /// Reads the text of `toJson(needs)`; `place` is where it stands.
+    /// Reads the text of `toJson(needs)` or `toJson(steps)`; `place` is where it stands.
     ///
     /// # Errors
     /// Text that is none.

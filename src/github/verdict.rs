@@ -1,15 +1,14 @@
 //! The verdict: whether everything that was planned ran.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde::Serialize;
 
-use super::gate::{self, Collector};
-use super::ledger::Ledgers;
-use super::needs::{self, CANARY, DECIDE, DROPPED, JobResult, Need, Needs, REUSE, REUSE_RESULTS, SETUP};
+use super::needs::{self, CANARY, COLLECT, DECIDE, DROPPED, JobResult, Need, Needs, REUSE_RESULTS};
 use super::text::{code, listed};
 use crate::config::problem::Problem;
-use crate::ledger::State;
+use crate::ledger::publish::{Recipe, RunLedger};
+use crate::ledger::{Job, State};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::envelope::Envelope;
 use crate::plan_files::Index;
@@ -33,6 +32,9 @@ pub struct Verdict {
     pub reason: String,
     /// The canary and every bucket of the plan.
     pub buckets: Vec<Line>,
+    /// The recipes that are withheld from publication, each with its reason; nothing where nobody counted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
     /// What is wrong.
     pub problems: Vec<String>,
     /// The same with the ways out.
@@ -59,7 +61,7 @@ pub struct Line {
     pub missing: Option<usize>,
 }
 
-/// What a run was to do, by what its first jobs say; the plan is worth reading only where there is one.
+/// What a run was to do, by what its first job says; the plan is worth reading only where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Course {
     /// The decision was not to sweep, for this reason.
@@ -75,15 +77,13 @@ pub enum Course {
 /// What a run was to do.
 ///
 /// # Errors
-/// The jobs that decide and plan are not among `needs`.
+/// The job that decides is not among `needs`.
 pub fn course(needs: &Needs) -> Result<Course, Problem> {
-    let (decide, setup) = (needs.job(DECIDE)?, needs.job(SETUP)?);
-    let ended = |job: &str, need: &Need, then: &str| {
-        let message = format!("{} {}: {then}", code(job), ended_as(need.result));
-        Course::Ended(Problem::file("", message).hint("see the log of that job"))
-    };
+    let decide = needs.job(DECIDE)?;
     if decide.result != JobResult::Success {
-        return Ok(ended(DECIDE, decide, "nothing was decided, and nothing ran"));
+        let message = format!("{} {}: nothing ran", code(DECIDE), ended_as(decide.result));
+        let hint = "see which step of that job failed: the decision, the check, the search or the plan";
+        return Ok(Course::Ended(Problem::file("", message).hint(hint)));
     }
     match decide.outputs.get("run").map(String::as_str) {
         Some("true") => {}
@@ -98,22 +98,14 @@ pub fn course(needs: &Needs) -> Result<Course, Problem> {
             return Ok(Course::Ended(problem.hint(DROPPED)));
         }
     }
-    if let Some(reuse) = needs.0.get(REUSE).filter(|reuse| reuse.result.ran()) {
-        match (reuse.result, reuse.outputs.get("reuse").map(String::as_str)) {
-            (JobResult::Success, Some("true")) => {
-                return Ok(Course::Reused(reuse.outputs.get("reason").cloned().unwrap_or_default()));
-            }
-            (JobResult::Success, Some("false")) => {}
-            (JobResult::Success, _) => {
-                let problem = Problem::file("", "`reuse` did not say whether to sweep: it has no output `reuse`");
-                return Ok(Course::Ended(problem.hint(DROPPED)));
-            }
-            _ => return Ok(ended(REUSE, reuse, "nothing was swept, and nothing was taken over")),
+    let said = |output: &str| decide.outputs.get(output).map_or("", String::as_str);
+    match (said("reuse"), said("jobs")) {
+        ("true", _) => Ok(Course::Reused(said("reuse_reason").to_owned())),
+        (_, "") => {
+            let problem = Problem::file("", "`decide` did not say what is planned: it has no output `jobs`");
+            Ok(Course::Ended(problem.hint(DROPPED)))
         }
-    }
-    match setup.result {
-        JobResult::Success => Ok(Course::Swept),
-        _ => Ok(ended(SETUP, setup, "there is no plan, and nothing ran")),
+        _ => Ok(Course::Swept),
     }
 }
 
@@ -146,34 +138,59 @@ fn blocked(needs: &Needs) -> Option<Problem> {
     })
 }
 
-/// The verdict on a run in which an earlier one stood in: green if its results were taken over.
+/// The verdict on a run in which an earlier one stood in: for a push green if its results were taken over, for a commit of
+/// a pull request that of the earlier run.
 #[must_use]
 pub fn reused(needs: &Needs, reason: &str) -> Verdict {
-    let skipped = needs
-        .0
-        .get(REUSE_RESULTS)
-        .is_none_or(|need| need.result == JobResult::Skipped);
     let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
     problems.extend(others(needs, &[]));
-    if skipped {
-        let message = format!("{} did not run: no results were taken over", code(REUSE_RESULTS));
-        problems.push(Problem::file("", message).hint("see its `if`, and whether the verdict waits for it"));
+    let decide = needs.0.get(DECIDE);
+    let earlier = decide.and_then(|decide| decide.outputs.get("reuse_verdict"));
+    let earlier = earlier.map_or("", String::as_str);
+    let sentence = match earlier {
+        "" => {
+            problems.extend(not_taken_over(needs));
+            "An earlier run was reused."
+        }
+        _ => "An earlier run stands in.",
+    };
+    if !matches!(earlier, "" | "success") {
+        let message = format!("the run that stands in ended as {}", code(earlier));
+        let hint = "see its verdict; delete the comment that asks for reuse to sweep this commit anew";
+        problems.push(Problem::file("", message).hint(hint));
     }
-    Verdict::new(format!("An earlier run was reused. {reason}"), Vec::new(), problems)
+    Verdict::new(format!("{sentence} {reason}"), Vec::new(), problems)
+}
+
+/// Results that nobody took over; a job that failed says so itself.
+fn not_taken_over(needs: &Needs) -> Option<Problem> {
+    let need = needs.0.get(REUSE_RESULTS);
+    need.is_none_or(|need| need.result == JobResult::Skipped).then(|| {
+        let message = format!("{} did not run: no results were taken over", code(REUSE_RESULTS));
+        Problem::file("", message).hint("see its `if`, and whether the verdict waits for it")
+    })
 }
 
 /// The verdict on a run that ended before there was a plan.
 #[must_use]
 pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
     let mut problems = vec![problem];
-    problems.extend(others(needs, &[DECIDE, REUSE, SETUP].map(str::to_owned)));
+    problems.extend(others(needs, &[DECIDE.to_owned()]));
     Verdict::new(String::new(), Vec::new(), problems)
 }
 
-/// The verdict on a run with a plan. `ledgers` are what the collectors found of each job; without them only the
-/// results of whole buckets are known.
+/// The verdict on a run with a plan. `ledger` says what became of each job; without it only the results of whole buckets
+/// are known.
 #[must_use]
-pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Verdict {
+pub fn with_plan(needs: &Needs, plan: &Planned, ledger: Option<&RunLedger>) -> Verdict {
+    let jobs = ledger.map(|ledger| {
+        ledger
+            .jobs
+            .iter()
+            .map(|job| (job.id.as_str(), job))
+            .collect::<Jobs<'_>>()
+    });
+    let ledgers = jobs.as_ref();
     let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
     problems.extend(counts(needs, &plan.index));
     let groups = groups(plan);
@@ -194,7 +211,7 @@ pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Ve
         }
     }
     problems.extend(stopped_by_canary(&stopped));
-    problems.extend(uncollected(needs, &plan.index));
+    problems.extend(uncollected(needs, &groups));
     let judged: Vec<String> = groups.iter().map(|group| group.job.clone()).collect();
     problems.extend(others(needs, &judged));
     let reason = match plan.index.jobs {
@@ -202,7 +219,18 @@ pub fn with_plan(needs: &Needs, plan: &Planned, ledgers: Option<&Ledgers>) -> Ve
         1 => "The one planned job ran and succeeded.".to_owned(),
         jobs => format!("All {jobs} planned jobs ran and succeeded."),
     };
-    Verdict::new(reason, lines, problems)
+    Verdict {
+        withheld: ledger.into_iter().flat_map(RunLedger::withheld).map(withheld).collect(),
+        ..Verdict::new(reason, lines, problems)
+    }
+}
+
+/// Jobs of the ledger by id.
+type Jobs<'l> = HashMap<&'l str, &'l Job>;
+
+fn withheld(recipe: &Recipe) -> String {
+    let digits: String = recipe.recipe.chars().take(16).collect();
+    format!("{} ({digits}): {}", recipe.name, recipe.reason)
 }
 
 impl Verdict {
@@ -216,6 +244,7 @@ impl Verdict {
             ok: hints.is_empty(),
             reason,
             buckets,
+            withheld: Vec::new(),
             problems: hints.iter().map(|problem| problem.message.clone()).collect(),
             hints,
         }
@@ -280,7 +309,7 @@ fn groups(plan: &Planned) -> Vec<Group<'_>> {
 
 impl Group<'_> {
     /// What is wrong with it, first with the whole, then with each job.
-    fn problems(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Vec<Problem> {
+    fn problems(&self, need: Option<&Need>, ledgers: Option<&Jobs<'_>>) -> Vec<Problem> {
         let job = code(&self.job);
         let jobs = plural::count(self.planned, "job");
         let say = |message: String, hint: &str| vec![Problem::file("", message).hint(hint)];
@@ -301,7 +330,7 @@ impl Group<'_> {
             ),
             (_, JobResult::Skipped) => say(
                 format!("{job} was skipped: its {jobs} never ran"),
-                "see its `if`, and whether the shard list of `setup` reached it",
+                "see its `if`, and whether the shard list of `decide` reached it",
             ),
             (_, JobResult::Success) => self.open(ledgers),
             (_, result) => {
@@ -316,35 +345,37 @@ impl Group<'_> {
         }
     }
 
-    /// Jobs that are not done.
-    fn open(&self, ledgers: Option<&Ledgers>) -> Vec<Problem> {
+    /// Jobs that are not done; of those in doubt the result of the whole tells.
+    fn open(&self, ledgers: Option<&Jobs<'_>>) -> Vec<Problem> {
         let Some(ledgers) = ledgers else { return Vec::new() };
-        self.envelopes
+        let jobs = self
+            .envelopes
             .iter()
-            .filter_map(|envelope| {
-                let (state, reason) = match ledgers.of(&envelope.id) {
-                    Some(found) if found.state == State::Done => return None,
-                    Some(found) if found.state == State::Failed => ("failed", found.reason.as_str()),
-                    Some(found) => ("is missing", found.reason.as_str()),
-                    None => ("is missing", "no collector accounts for it"),
+            .filter_map(|envelope| ledgers.get(envelope.id.as_str()));
+        jobs.filter(|job| job.state != State::Done && !job.is_doubted())
+            .map(|job| {
+                let state = match job.state {
+                    State::Failed => "failed",
+                    _ => "is missing",
                 };
                 let message = format!(
-                    "{} ({}) of {} {state}: {reason}",
-                    envelope.name,
-                    envelope.id,
-                    code(&self.job)
+                    "{} ({}) of {} {state}: {}",
+                    job.name,
+                    job.id,
+                    code(&self.job),
+                    job.reason
                 );
-                Some(Problem::file("", message).hint("see the log of that job"))
+                Problem::file("", message).hint("see the log of that job")
             })
             .collect()
     }
 
-    fn line(&self, need: Option<&Need>, ledgers: Option<&Ledgers>) -> Line {
+    fn line(&self, need: Option<&Need>, ledgers: Option<&Jobs<'_>>) -> Line {
         let result = need.map(|need| need.result);
         let count = |is: fn(Option<State>) -> bool, whole: Option<usize>| match (result, ledgers) {
             (Some(JobResult::Skipped) | None, _) | (_, None) => whole,
             (_, Some(ledgers)) => {
-                let state = |envelope: &&&Envelope| is(ledgers.of(&envelope.id).map(|found| found.state));
+                let state = |envelope: &&&Envelope| is(ledgers.get(envelope.id.as_str()).map(|found| found.state));
                 Some(self.envelopes.iter().filter(state).count())
             }
         };
@@ -380,16 +411,16 @@ fn stopped_by_canary(stopped: &[&Group<'_>]) -> Option<Problem> {
     })
 }
 
-/// The counts that `setup` gave the workflow, against the plan: what it lost on the way was not run.
+/// The counts that `decide` gave the workflow, against the plan: what it lost on the way was not run.
 fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
-    let Some(setup) = needs.0.get(SETUP) else {
+    let Some(decide) = needs.0.get(DECIDE) else {
         return Vec::new();
     };
-    let compare = |output: String, planned: usize| match setup.count(SETUP, &output) {
+    let compare = |output: String, planned: usize| match decide.count(DECIDE, &output) {
         Err(problem) => Some(problem),
         Ok(count) if count == planned => None,
         Ok(count) => {
-            let message = format!("`setup` says {count} for {}, the plan says {planned}", code(&output));
+            let message = format!("`decide` says {count} for {}, the plan says {planned}", code(&output));
             Some(Problem::file("", message).hint("see whether the plan is that of this run"))
         }
     };
@@ -412,9 +443,9 @@ fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
         .collect();
     lists.extend(plan.canary.iter().map(|_| CANARY.to_owned()));
     for list in lists {
-        if setup.outputs.get(&list).is_none_or(String::is_empty) {
+        if decide.outputs.get(&list).is_none_or(String::is_empty) {
             let message = format!(
-                "the job `setup` gave no output {}, so its jobs could not start",
+                "the job `decide` gave no output {}, so its jobs could not start",
                 code(&list)
             );
             problems.push(Problem::file("", message).hint(DROPPED));
@@ -423,20 +454,15 @@ fn counts(needs: &Needs, plan: &Index) -> Vec<Problem> {
     problems
 }
 
-/// Collectors that did not run although there was something to collect.
-fn uncollected(needs: &Needs, plan: &Index) -> Vec<Problem> {
-    let skipped = |collector: &Collector| {
-        let need = needs.0.get(collector.job())?;
-        let asked = gate::collector(*collector, needs, Some(plan)).is_ok_and(|answer| answer.run);
-        (need.result == JobResult::Skipped && asked).then(|| {
-            let message = format!(
-                "{} was skipped although there was something to collect",
-                code(collector.job())
-            );
-            Problem::file("", message).hint("see its `if` and its gate")
-        })
-    };
-    Collector::ALL.iter().filter_map(skipped).collect()
+/// A collection that did not run although something did that it collects.
+fn uncollected(needs: &Needs, groups: &[Group<'_>]) -> Option<Problem> {
+    let ran = |group: &&Group<'_>| needs.0.get(&group.job).is_some_and(|need| need.result.ran());
+    let skipped = needs.0.get(COLLECT)?.result == JobResult::Skipped;
+    let ran: Vec<&String> = groups.iter().filter(ran).map(|group| &group.job).collect();
+    (skipped && !ran.is_empty()).then(|| {
+        let message = format!("{} was skipped although {} ran", code(COLLECT), listed(&ran));
+        Problem::file("", message).hint("see its `if`")
+    })
 }
 
 /// Jobs of no bucket that failed or were cancelled. One that was skipped was optional.

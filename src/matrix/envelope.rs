@@ -6,7 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::fingerprint::{canonical, hex};
-use super::row::{Row, Scenario};
+use super::row::{Row, Scenario, Topology};
 use super::unique;
 use super::wire::{self, Form, bounded};
 use crate::config::asked::{Asked, only_given};
@@ -300,8 +300,18 @@ fn digest(identity: &str, count: u64) -> String {
 
 /// The job's short name: what is run, on what, at which concurrency.
 fn name(row: &Row) -> String {
-    let topology = &row.topology;
     let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
+    let role = match (&row.eval.evaluator, row.eval.eval_only) {
+        (Some(evaluator), true) if evaluator.framework != "lm-eval" => format!(" eval:{}", evaluator.framework),
+        (_, true) => " eval".to_owned(),
+        _ => String::new(),
+    };
+    format!("{} c{}{role}", recipe_name(&row.topology), points.join(","))
+}
+
+/// The short name of what the jobs of one topology share.
+#[must_use]
+pub fn recipe_name(topology: &Topology) -> String {
     let split = match &topology.nodes {
         Nodes::Single(p) => format!("tp{}", p.tp),
         Nodes::Multi(roles) => {
@@ -313,15 +323,7 @@ fn name(row: &Row) -> String {
         Scenario::Fixed(seq) => seq.to_string(),
         Scenario::Agentic(_) => "agentic".to_owned(),
     };
-    let role = match (&row.eval.evaluator, row.eval.eval_only) {
-        (Some(evaluator), true) if evaluator.framework != "lm-eval" => format!(" eval:{}", evaluator.framework),
-        (_, true) => " eval".to_owned(),
-        _ => String::new(),
-    };
     let (prefix, precision) = (&topology.model_prefix, &topology.precision);
     let (framework, runner) = (&topology.framework, &topology.runner);
-    format!(
-        "{prefix} {precision} {framework} {runner} {what} {split} c{}{role}",
-        points.join(",")
-    )
+    format!("{prefix} {precision} {framework} {runner} {what} {split}")
 }

@@ -12,6 +12,7 @@ pub mod fingerprint;
 pub mod names;
 pub(crate) mod plan;
 pub(crate) mod priority;
+pub(crate) mod recipes;
 pub mod row;
 pub(crate) mod rules;
 pub mod shard;

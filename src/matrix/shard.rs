@@ -18,9 +18,13 @@ pub const MAX_SHARD_JOBS: usize = 256;
 pub const MAX_SHARD_BYTES: usize = 900_000;
 /// UTF-16 bytes of all shards; a run's outputs hold 50 MB, and other outputs need room.
 pub const MAX_PLAN_BYTES: usize = 45_000_000;
-/// Shards of throughput, the canary's among them, and shards of evals that a plan may have: a collector has a step for
-/// each.
-pub const MAX_BUNDLES: usize = 64;
+/// Bytes of the envelopes that travel in the outputs of the job that plans, as `toJson(needs)` writes them. A job's
+/// outputs hold more, but jobs behind it are told all outputs in one variable, and Linux takes no variable of more than
+/// 131,072 bytes (`MAX_ARG_STRLEN`).
+pub const MAX_INLINE_BYTES: usize = 98_304;
+/// Shards of throughput, the canary's among them, and shards of evals that a plan may have: in a large plan each takes a
+/// hosted job that loads it.
+pub const MAX_SHARDS: usize = 64;
 
 /// The jobs of one matrix, in the order of their bucket.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +40,7 @@ pub struct Shard<'e> {
 /// Cuts buckets into shards of at most [`MAX_SHARD_JOBS`] jobs and [`MAX_SHARD_BYTES`], in the order of the buckets and
 /// of each shard's first job.
 ///
-/// A shard holds one label's jobs. Where that gives more shards than collectors fetch, the smallest of a bucket are
+/// A shard holds one label's jobs. Where that gives more than [`MAX_SHARDS`], the smallest of a bucket are
 /// joined; a joined shard runs no more jobs at a time than the label with the smallest share may.
 ///
 /// # Errors
@@ -49,7 +53,7 @@ pub fn cut<'e>(buckets: &'e Buckets, limits: &MaxParallel) -> Result<Vec<Shard<'
             side.extend(by_label(*bucket, envelopes)?);
         }
         // The canary takes one place.
-        while side.len() >= MAX_BUNDLES && join_smallest(&mut side) {}
+        while side.len() >= MAX_SHARDS && join_smallest(&mut side) {}
         pieces.extend(side);
     }
     pieces.sort_by_key(|piece| (piece.bucket, piece.jobs.first().map(|job| job.index)));

@@ -7,14 +7,29 @@ use crate::config::asked::{self, Field, output_name};
 use crate::config::labels::Labels;
 use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
-use crate::config::workflows::{Access, Binary, Ingest, Permissions, Workflows};
+use crate::config::workflows::publish::{Ingest, Publish};
+use crate::config::workflows::{Access, Binary, Permissions, Workflows};
 use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
-use crate::matrix::shard::{MAX_BUNDLES, MAX_SHARD_JOBS};
 
 /// The versions that a build of the binary installs, from PyPI.
 const CARGO_ZIGBUILD: &str = "0.24.1";
 const ZIGLANG: &str = "0.15.2";
+
+/// What the binary is compiled from: its code, and the files that it brings along. The pages of the documentation are
+/// left out, since no step of a workflow reads them, and a change of theirs alone builds nothing.
+pub const SOURCES: &[&str] = &[
+    "Cargo.toml",
+    "Cargo.lock",
+    "build.rs",
+    "src/**",
+    "workflows-templates/**",
+    "configs/engines.yaml",
+    "configs/eval-policy.yaml",
+    "configs/labels.yaml",
+    "configs/thresholds.yaml",
+    "configs/evals/**",
+];
 
 /// Everything that a template may name.
 #[derive(Debug, Clone, Serialize)]
@@ -29,6 +44,8 @@ pub struct Model {
     pub sweepctl: Binary,
     /// Whether the composite action can build the binary.
     pub builds: bool,
+    /// The files that a build of the binary is made of, as globs.
+    pub sources: &'static [&'static str],
     /// The labels that restart a sweep, as a JSON list.
     pub sweep_labels: String,
     /// The labels that ask for a sweep.
@@ -51,14 +68,14 @@ pub struct Model {
     pub job_secrets: IndexSet<String>,
     /// How a job on a GPU checks out the repository.
     pub checkout_settings: Checkout,
-    /// Where a finished sweep is announced.
-    pub ingest: Option<Ingest>,
+    /// What of a sweep is published.
+    pub publish: Publish,
+    /// Where a finished sweep is announced; empty where it is not.
+    pub ingest: Vec<Ingest>,
     /// A repository's own steps; both places are always there.
     pub extra_steps: Steps,
     /// A repository's own jobs.
     pub extra_jobs: IndexMap<String, Job>,
-    /// Numbers that are GitHub's, or follow from them.
-    pub limits: Limits,
     /// Tools that a build installs.
     pub tools: Tools,
 }
@@ -105,15 +122,6 @@ pub struct Kind {
     pub name: &'static str,
     /// What it is, for people.
     pub title: &'static str,
-}
-
-/// Numbers that are GitHub's, or follow from them.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Limits {
-    /// Jobs of one shard.
-    pub shard_jobs: usize,
-    /// Shards of throughput, and shards of evals, of one plan.
-    pub bundles: usize,
 }
 
 /// Tools that a build installs.
@@ -193,8 +201,11 @@ impl Model {
             default_branch: settings.default_branch.clone(),
             hosted_runner: settings.hosted_runner.clone(),
             sweepctl: settings.sweepctl.clone(),
-            // A cache makes builds bearable; without its pin there is nothing to build with.
-            builds: settings.actions.contains_key("Swatinem/rust-cache"),
+            // Caches make builds bearable; without their pins there is nothing to build with.
+            builds: ["actions/cache", "Swatinem/rust-cache"]
+                .iter()
+                .all(|action| settings.actions.contains_key(*action)),
+            sources: SOURCES,
             sweep_labels: serde_json::json!(sweep_labels).to_string(),
             primary_labels: labels.primary.keys().cloned().collect(),
             sweep_jobs: buckets.iter().map(|bucket| bucket.job).collect(),
@@ -206,13 +217,10 @@ impl Model {
             secret_variables: settings.launch_secrets.clone(),
             job_secrets: job_secrets(settings),
             checkout_settings: settings.checkout.clone(),
+            publish: settings.publish,
             ingest: settings.ingest.clone(),
             extra_steps: settings.extra_steps.clone(),
             extra_jobs: settings.extra_jobs.clone(),
-            limits: Limits {
-                shard_jobs: MAX_SHARD_JOBS,
-                bundles: MAX_BUNDLES,
-            },
             tools: Tools {
                 cargo_zigbuild: CARGO_ZIGBUILD,
                 ziglang: ZIGLANG,

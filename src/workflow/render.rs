@@ -165,12 +165,13 @@ fn refused(message: String) -> Error {
     Error::new(ErrorKind::InvalidOperation, message)
 }
 
-/// `owner/name@commit # version`; a local action as it is.
+/// `owner/name@commit # version`, of an action in a folder of its repository too; a local action as it is.
 fn uses(settings: &Workflows, name: &str) -> Result<String, Error> {
     if name.starts_with("./") {
         return Ok(name.to_owned());
     }
-    let Pin { version, sha } = settings.actions.get(name).ok_or_else(|| {
+    let repository: Vec<&str> = name.splitn(3, '/').take(2).collect();
+    let Pin { version, sha } = settings.actions.get(&repository.join("/")).ok_or_else(|| {
         let hint = nearest(name, settings.actions.keys().map(String::as_str));
         refused(format!("`actions` pins no `{name}` ({hint})"))
     })?;

@@ -63,7 +63,7 @@ fn reply(posts: bool, path: &str) -> (&'static str, &'static str) {
             "201 Created",
             r#"{"id": 1, "html_url": "https://github.com/acme/bench/pull/2#issuecomment-1"}"#,
         ),
-        Some("pulls" | "comments") => ("200 OK", "[]"),
+        Some("pulls" | "comments" | "commits" | "reviews") => ("200 OK", "[]"),
         Some("jobs") => ("200 OK", r#"{"total_count": 0, "jobs": []}"#),
         Some("runs") => ("200 OK", r#"{"total_count": 0, "workflow_runs": []}"#),
         Some("artifacts") => ("200 OK", r#"{"total_count": 0, "artifacts": []}"#),

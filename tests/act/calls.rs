@@ -68,25 +68,6 @@ fn outputs(text: &str) -> Vec<String> {
     names.filter(|name| !name.starts_with(' ')).map(str::to_owned).collect()
 }
 
-/// A text without the numbered fetches from a number on: what a small plan skips one by one.
-pub fn fewer_fetches(text: &str, from: usize) -> String {
-    let mut out = String::new();
-    let mut leaves_out = false;
-    for line in text.lines() {
-        if let Some(step) = line.strip_prefix("      - name: ") {
-            let number = step.strip_prefix("Fetch ").and_then(|n| n.parse::<usize>().ok());
-            leaves_out = number.is_some_and(|number| number >= from);
-        } else if !line.starts_with("        ") {
-            leaves_out = false;
-        }
-        if !leaves_out {
-            out.push_str(line);
-            out.push('\n');
-        }
-    }
-    out
-}
-
 /// A text in which a skipped job has no outputs, as on GitHub: act gives their expressions as they are written.
 pub fn outputs_of_jobs_that_ran(text: &str) -> String {
     let output = regex::Regex::new(r"needs\.([a-z0-9-]+)\.outputs\.([a-z0-9_]+)").expect("a pattern");

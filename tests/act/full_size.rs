@@ -1,12 +1,13 @@
-//! A sweep of full size, from its plan to the border of its jobs: every job once, every result in its bundle.
+//! A sweep of full size, from its plan to its verdict: every job once, every result collected.
 //!
-//! The jobs themselves are one step that notes the envelope, and the bundles' fetches, of which there is one for each
-//! job, are a shell's instead of the action's stand-in. All else is as rendered: the plan's outputs, the shards, a matrix
-//! of up to 256 in each, the names by which results are fetched.
+//! The jobs themselves are one step that notes the envelope and leaves a result. All else is as rendered: the plan's
+//! outputs, the shards, a matrix of up to 256 in each, and the names by which results are fetched.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use sweepctl::github::needs::job_of;
+use sweepctl::matrix::bucket::Bucket;
 
 use super::calls::{self, Step};
 use super::events;
@@ -46,13 +47,7 @@ fn fleet() -> (Repository, usize) {
 /// The workflows up to the border of jobs.
 fn bare(name: &str, text: String) -> String {
     match name {
-        "e2e-tests.yml" => {
-            let (text, _) = text
-                .split_once("\n  gate-collect:\n")
-                .expect("the jobs behind the sweep");
-            format!("{text}\n")
-        }
-        "sweep-shard.yml" => calls::apart(&shell_fetches(&text), |_| Step {
+        "sweep-shard.yml" => calls::apart(&text, |_| Step {
             run: "source \"$ACT_ACTIONS/record.sh\"".to_owned(),
             outputs: Vec::new(),
         }),
@@ -60,43 +55,22 @@ fn bare(name: &str, text: String) -> String {
     }
 }
 
-/// The text with the numbered fetches as steps of a shell.
-fn shell_fetches(text: &str) -> String {
-    let mut out = String::new();
-    let mut is_fetch = false;
-    for line in text.lines() {
-        if let Some(name) = line.strip_prefix("      - name: ") {
-            let number = name.strip_prefix("Fetch ");
-            is_fetch = number.is_some_and(|number| number.parse::<usize>().is_ok());
-        }
-        let line = match line.trim_start().split_once(": ") {
-            Some(("uses", _)) if is_fetch => "        run: source \"$ACT_ACTIONS/fetch.sh\"".to_owned(),
-            Some(("name", value)) if is_fetch && line.starts_with("          ") => format!("          NAME: {value}"),
-            Some(("path", value)) if is_fetch => format!("          INTO: {value}"),
-            _ if is_fetch && line == "        with:" => "        env:".to_owned(),
-            _ => line.to_owned(),
-        };
-        out.push_str(&line);
-        out.push('\n');
-    }
-    out
-}
-
-/// What was planned, by bucket and shard: the ids and what each envelope is.
+/// What was planned, by the call of each shard: the envelopes.
 fn planned(run: &Run) -> BTreeMap<String, Value> {
     let index = run.json("plan/index.json");
     let mut shards = BTreeMap::new();
-    for (bucket, counts) in index["buckets"].as_object().expect("buckets") {
-        for number in 0..counts["shards"].as_array().expect("shards").len() {
-            let shard = run.json(&format!("plan/{bucket}/{number}.json"));
-            shards.insert(format!("bundle_{bucket}_{number}"), shard);
+    for bucket in Bucket::ALL {
+        let counts = &index["buckets"][bucket.name()];
+        for number in 0..counts["shards"].as_array().map_or(0, Vec::len) {
+            let shard = run.json(&format!("plan/{}/{number}.json", bucket.name()));
+            shards.insert(format!("{}-{number}", job_of(*bucket)), shard);
         }
     }
     shards
 }
 
 #[test]
-fn every_job_of_a_full_sweep_runs_once_and_is_bundled() {
+fn every_job_of_a_full_sweep_runs_once_and_is_collected() {
     let (repository, least) = fleet();
     let command = "full-sweep --config-files configs/amd-master.yaml configs/nvidia-master.yaml --no-evals";
     let event = events::dispatch(
@@ -108,25 +82,27 @@ fn every_job_of_a_full_sweep_runs_once_and_is_bundled() {
     assert!(run.ok, "{run}");
 
     let shards = planned(&run);
-    let mut jobs = 0;
-    for (bundle, envelopes) in &shards {
+    let mut ids = Vec::new();
+    for (call, envelopes) in &shards {
         let envelopes = envelopes.as_array().expect("envelopes");
-        assert!((1..=256).contains(&envelopes.len()), "{bundle}");
-        jobs += envelopes.len();
-        let bundled = names(&run.file("artifacts").join(bundle));
-        assert_eq!(bundled.len(), envelopes.len(), "{bundle}");
+        assert!((1..=256).contains(&envelopes.len()), "{call}");
+        // A plan of this size is not handed on in outputs.
+        assert_eq!(run.job(call, "load").result, "success", "{call}");
         for envelope in envelopes {
             let id = envelope["id"].as_str().expect("an id");
             assert_eq!(read_json(&run.file("envelopes").join(id)), *envelope);
-            assert!(bundled.iter().any(|name| name.ends_with(id)), "{bundle} lacks {id}");
+            ids.push(id.to_owned());
         }
     }
-    assert!(jobs >= least, "{jobs} jobs");
-    assert_eq!(names(&run.file("envelopes")).len(), jobs, "no job but the planned ones");
-    let bundles: Vec<String> = run
-        .artifacts()
-        .into_iter()
-        .filter(|name| name.starts_with("bundle_"))
-        .collect();
-    assert_eq!(bundles, shards.into_keys().collect::<Vec<_>>());
+    assert!(ids.len() >= least, "{} jobs", ids.len());
+    ids.sort();
+    assert_eq!(names(&run.file("envelopes")), ids, "no job but the planned ones");
+    // Every result was fetched by its name, and counted for its job.
+    let ledger = run.json("ledger/ledger.json");
+    let jobs = ledger["jobs"].as_array().expect("jobs");
+    let open: Vec<&Value> = jobs.iter().filter(|job| job["state"] != "done").collect();
+    assert_eq!(open, Vec::<&Value>::new());
+    let mut counted: Vec<&str> = jobs.iter().map(|job| job["id"].as_str().expect("an id")).collect();
+    counted.sort_unstable();
+    assert_eq!(counted, ids);
 }

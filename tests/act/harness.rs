@@ -8,12 +8,10 @@ use serde_json::{Value, json};
 use super::api::Api;
 use super::calls;
 use super::events::{self, NAME};
+use super::service::Service;
 use crate::eval::support::{names, read_json};
 use crate::support::fleet::{CHANGELOG, log};
 use crate::support::{commit, git, project, run, stderr, write};
-
-/// Fetches of a shard or a collector that small plans keep.
-const FETCHES: usize = 8;
 
 /// Where the stand-ins are.
 fn here() -> PathBuf {
@@ -105,17 +103,9 @@ pub struct Act<'r> {
     repository: &'r Repository,
     workflow: &'static str,
     event: (&'static str, Value),
-    calls: Calls<'r>,
+    edit: Edit<'r>,
     runner: &'static str,
     environment: Vec<(&'static str, String)>,
-}
-
-/// How workflows call each other.
-enum Calls<'r> {
-    /// As they are rendered, which ends with the first job of a called workflow that fails.
-    Nested,
-    /// Each as a step, in copies that are edited, by their names.
-    Apart(Edit<'r>),
 }
 
 /// Edits the text of a workflow, by its name.
@@ -127,21 +117,15 @@ impl<'r> Act<'r> {
             repository,
             workflow,
             event,
-            calls: Calls::Apart(Box::new(|_, text| calls::fewer_fetches(&text, FETCHES))),
+            edit: Box::new(|_, text| text),
             runner: "box_0",
             environment: Vec::new(),
         }
     }
 
-    /// Files as rendered, and calls as act makes them.
-    pub fn nested(mut self) -> Self {
-        self.calls = Calls::Nested;
-        self
-    }
-
     /// Edits the copies of workflows, by their names.
     pub fn edited(mut self, edit: impl Fn(&str, String) -> String + 'r) -> Self {
-        self.calls = Calls::Apart(Box::new(edit));
+        self.edit = Box::new(edit);
         self
     }
 
@@ -169,13 +153,11 @@ impl<'r> Act<'r> {
         for name in ["artifacts", "envelopes", "home", "logs", "state"] {
             std::fs::create_dir(at.join(name)).expect("a folder");
         }
-        let workflows = match &self.calls {
-            Calls::Nested => self.repository.root().join(".github/workflows"),
-            Calls::Apart(edit) => copies(&self.repository.root().join(".github/workflows"), at, edit),
-        };
+        let workflows = copies(&self.repository.root().join(".github/workflows"), at, &self.edit);
         let api = Api::start();
+        let service = Service::start(&here().join("actions"), &at.join("artifacts"));
         let event = write(at, "logs/run.event", self.event.1.to_string());
-        let arguments = self.arguments(at, &api);
+        let arguments = self.arguments(at, &api, &service);
         let log = std::fs::File::create(at.join("logs/run.jsonl")).expect("a file");
         let child = Command::new(act())
             .arg(self.event.0)
@@ -195,6 +177,7 @@ impl<'r> Act<'r> {
             .env("ACT_ARTIFACTS", at.join("artifacts"))
             .env("ACT_ENVELOPES", at.join("envelopes"))
             .env("ACT_LOGS", at.join("logs"))
+            .env("ACT_NODE", node())
             .env("ACT_ORIGIN", self.repository.root())
             .env("ACT_PIDS", at.join("pids"))
             .env("ACT_WORKFLOWS", &workflows)
@@ -206,11 +189,16 @@ impl<'r> Act<'r> {
             .stderr(log)
             .spawn()
             .expect("act starts");
-        Running { child, folder, api }
+        Running {
+            child,
+            folder,
+            api,
+            service,
+        }
     }
 
     /// The arguments that every run of act has, those of called workflows too.
-    fn arguments(&self, at: &Path, api: &Api) -> Vec<String> {
+    fn arguments(&self, at: &Path, api: &Api, service: &Service) -> Vec<String> {
         let repository = self.repository.root();
         let mut all: Vec<String> = ["--json", "--pull=false", "--no-cache-server", "--no-skip-checkout"]
             .map(str::to_owned)
@@ -228,13 +216,15 @@ impl<'r> Act<'r> {
             _ => "refs/heads/main",
         };
         // Without the commit and its ref, act looks them up in git a hundred times a job.
-        for variable in [
+        // The runner gives those of the service to actions alone, act to every step.
+        let variables = service.variables.iter().cloned();
+        for variable in variables.chain([
             format!("RUNNER_NAME={}", self.runner),
             format!("GITHUB_API_URL=http://{}", api.address),
             format!("GITHUB_REPOSITORY={NAME}"),
             format!("GITHUB_REF={reference}"),
             format!("SHA_REF={}", git(repository, &["rev-parse", "HEAD"])),
-        ] {
+        ]) {
             pair("--env", variable);
         }
         for secret in ["GITHUB_TOKEN=a-token", "HF_TOKEN="] {
@@ -262,6 +252,16 @@ fn act() -> PathBuf {
     let act = crate::eval::tools::folder().join("act/bin/act");
     assert!(act.exists(), "{} is not there: run `tests/tools`", act.display());
     act
+}
+
+/// The real node, for actions in JavaScript.
+fn node() -> PathBuf {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join("node"));
+    found
+        .into_iter()
+        .find(|path| path.exists())
+        .expect("node is there: run `tests/tools`")
 }
 
 /// The actions that have a stand-in, each with the commit that the settings pin it to.
@@ -294,6 +294,7 @@ pub struct Running {
     child: Child,
     folder: tempfile::TempDir,
     api: Api,
+    service: Service,
 }
 
 impl Running {
@@ -303,7 +304,7 @@ impl Running {
 
     pub fn wait(mut self) -> Run {
         let ok = self.child.wait().expect("an end").success();
-        drop(self.api);
+        drop((self.api, self.service));
         let mut jobs = Vec::new();
         read_logs(&self.folder.path().join("logs"), "", &mut jobs);
         Run {

@@ -1,4 +1,5 @@
-//! Rendered workflows run for real, by nektos/act on this host, with stand-ins for the three actions that talk to GitHub.
+//! Rendered workflows run for real, by nektos/act on this host, with stand-ins for the three actions that talk to GitHub, and
+//! for the service that the runner keeps artifacts in.
 //!
 //! act ends a run when a job of a called workflow fails: the error of the inner run is that of the stage, and nothing
 //! behind it starts, whatever its `if` says. GitHub gives the calling job the conclusion `failure` and goes on. So the
@@ -20,5 +21,6 @@ mod full_size;
 mod harness;
 mod node;
 mod public;
+mod service;
 mod starter;
 mod sweeps;

@@ -1,6 +1,5 @@
 //! What happens on a node: an earlier job's leftovers, and a cancellation.
 
-use super::calls;
 use super::harness::Repository;
 use crate::eval::support::names;
 use crate::launch::support::{assert_gone, signal, wait_for_lines};
@@ -20,7 +19,6 @@ const EARLIER: &str = r#"
 
 /// The workflows of a node that keeps its clone.
 fn stale(name: &str, text: String) -> String {
-    let text = calls::fewer_fetches(&text, 8);
     if !name.starts_with("benchmark") {
         return text;
     }

@@ -6,17 +6,7 @@ use super::events;
 use super::harness::{Act, Repository, Run};
 
 /// The jobs whose ends are compared.
-const JOBS: [&str; 9] = [
-    "decide",
-    "check-changelog",
-    "setup",
-    "canary",
-    "gate",
-    "gate-collect",
-    "collect-results",
-    "collect-evals",
-    "verdict",
-];
+const JOBS: [&str; 4] = ["decide", "canary", "collect", "verdict"];
 const OK: &str = "success";
 const NO: &str = "-";
 
@@ -24,7 +14,7 @@ const NO: &str = "-";
 const EVALUATED: &str = "plain-box-vllm-fp8, pair-box-sglang-fp8";
 
 /// Asserts that the run ended well.
-fn assert_green(run: &Run, ended: [&str; 9], benchmarks: &[&str]) {
+fn assert_green(run: &Run, ended: [&str; 4], benchmarks: &[&str]) {
     assert_eq!(run.ended(&JOBS), ended, "{run}");
     assert_eq!(run.benchmarks(), benchmarks, "{run}");
     assert!(run.ok, "{run}");
@@ -47,7 +37,7 @@ fn a_push_measures_three_buckets_and_evaluates_all_four() {
     let run = repository.push(&[(more, ""), evals_only]).run();
     assert_green(
         &run,
-        [OK, NO, OK, NO, OK, OK, OK, OK, OK],
+        [OK, NO, OK, OK],
         &[
             "sweep-agentic-evals-0 success",
             "sweep-evals-0 success",
@@ -67,13 +57,6 @@ fn a_push_measures_three_buckets_and_evaluates_all_four() {
             "bmk_pair_8k1k",
             "bmk_plain_8k1k",
             "bmk_plain_8k1k",
-            "bundle_agentic_evals_0",
-            "bundle_evals_0",
-            "bundle_multi_node_8k1k_0",
-            "bundle_multinode_agentic_evals_0",
-            "bundle_multinode_evals_0",
-            "bundle_single_node_8k1k_0",
-            "bundle_single_node_agentic_0",
             "changelog-metadata",
             "eval_agent_tp1_conc4_kvnone",
             "eval_agents_p1x1_d0x1_conc16",
@@ -84,6 +67,7 @@ fn a_push_measures_three_buckets_and_evaluates_all_four() {
             "eval_server_logs_agents_p1x1_d0x1_conc16",
             "eval_server_logs_pair_8k1k",
             "eval_server_logs_plain_8k1k",
+            "ledger",
             "plan",
             "results_bmk",
             "server_logs_agent_tp1_conc4_kvnone",
@@ -154,7 +138,7 @@ fn a_canary_goes_before_the_others() {
     let run = repository.pull_request(&["full-sweep-fail-fast"], &entries).run();
     assert_green(
         &run,
-        [OK, OK, OK, OK, OK, OK, OK, OK, OK],
+        [OK, OK, OK, OK],
         &[
             "canary-0 success",
             "sweep-evals-0 success",
@@ -164,10 +148,10 @@ fn a_canary_goes_before_the_others() {
         ],
     );
     // The lowest concurrency of both configs, and no other job has it.
-    let canary = run.files("bundle_canary_0");
-    assert!(
-        canary.len() == 1 && canary[0].starts_with("bmk_short_1k1k_"),
-        "{canary:?}"
+    let canary = &run.json("plan/index.json")["canary"];
+    assert_eq!(
+        (&canary["row"]["exp-name"], &canary["row"]["conc"]),
+        (&json!("short_1k1k"), &json!(4))
     );
     let results = run.json("results_bmk/agg_bmk.json");
     let points: Vec<String> = results.as_array().expect("rows").iter().map(point).collect();
@@ -186,7 +170,7 @@ fn a_failed_canary_stops_the_others() {
     let run = repository.pull_request(&["full-sweep-enabled"], &entries).run();
     assert!(!run.ok, "{run}");
     let bad = "failure";
-    assert_eq!(run.ended(&JOBS), [OK, OK, OK, bad, OK, OK, bad, NO, bad], "{run}");
+    assert_eq!(run.ended(&JOBS), [OK, bad, bad, bad], "{run}");
     assert_eq!(run.benchmarks(), ["canary-0 failure"], "{run}");
     assert!(
         run.job("", "verdict")
@@ -202,7 +186,7 @@ fn evals_only_measures_no_throughput() {
     let labels = ["non-canary-full-sweep-enabled", "evals-only"];
     let run = repository.pull_request(&labels, &[(EVALUATED, "")]).run();
     let benchmarks = ["sweep-evals-0 success", "sweep-multi-node-evals-0 success"];
-    assert_green(&run, [OK, OK, OK, NO, OK, OK, NO, OK, OK], &benchmarks);
+    assert_green(&run, [OK, NO, OK, OK], &benchmarks);
     assert_artifacts(
         &run,
         &[
@@ -222,7 +206,7 @@ fn all_evals_evaluates_every_concurrency() {
     let run = repository.pull_request(&labels, &[(EVALUATED, "")]).run();
     assert_green(
         &run,
-        [OK, OK, OK, NO, OK, OK, OK, OK, OK],
+        [OK, NO, OK, OK],
         &[
             "sweep-evals-0 success",
             "sweep-evals-0 success",
@@ -252,8 +236,9 @@ fn a_plan_without_evals_is_green_without_their_collector() {
     let repository = Repository::new();
     let run = repository.push(&[("short-box-vllm-fp8", "")]).run();
     let benchmarks = ["sweep-single-node-1k1k-0 success"; 2];
-    assert_green(&run, [OK, NO, OK, NO, OK, OK, OK, NO, OK], &benchmarks);
-    assert_artifacts(&run, &["bmk_short_1k1k", "bmk_short_1k1k", "bundle_single_node_1k1k_0"]);
+    assert_green(&run, [OK, NO, OK, OK], &benchmarks);
+    assert_artifacts(&run, &["bmk_short_1k1k", "bmk_short_1k1k"]);
+    assert!(!run.artifacts().contains(&"eval_results_all".to_owned()), "{run}");
 }
 
 #[test]
@@ -264,7 +249,7 @@ fn a_plan_of_agentic_jobs_alone_is_green() {
         .run();
     assert_green(
         &run,
-        [OK, NO, OK, NO, OK, OK, OK, OK, OK],
+        [OK, NO, OK, OK],
         &[
             "sweep-agentic-evals-0 success",
             "sweep-multi-node-agentic-0 success",
@@ -290,7 +275,7 @@ fn a_dispatch_runs_what_its_command_generates() {
     let inputs = json!({ "generate-cli-command": command, "ref": "main", "test-name": "By hand", "eval-limit": "8" });
     let event = events::dispatch("e2e-tests.yml", inputs);
     let run = Act::new(&repository, "e2e-tests.yml", ("workflow_dispatch", event)).run();
-    assert_green(&run, [OK, NO, OK, NO, NO, OK, NO, OK, OK], &["sweep-evals-0 success"]);
+    assert_green(&run, [OK, NO, OK, OK], &["sweep-evals-0 success"]);
     let envelopes = run.json("plan/evals/0.json");
     assert_eq!(envelopes[0]["row"]["conc"], json!(32));
     assert_eq!(envelopes[0]["overrides"], json!({ "eval-limit": "8" }));

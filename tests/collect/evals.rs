@@ -149,13 +149,13 @@ fn of_attempts_without_numbers_the_newest_by_its_results_counts() {
 #[test]
 fn an_attempt_that_left_no_result_hides_none_that_did() {
     let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
+    sweep.set("a", &attempt(JOB, 7, 1), 0.9);
     sweep.file("b/meta_env.json", &attempt(JOB, 7, 2));
     sweep.file("c/meta_env.json", &attempt(JOB, 7, 3));
     write(sweep.path().join("artifacts/c/results.json"), "{\"results\": ");
     sweep.plan(&json!([envelope(JOB, 64)]));
     let printed = sweep.evals(&["--strict", "--plan", "plan.json"]);
-    assert_eq!(column(&printed, "rows", "score"), [0.1]);
+    assert_eq!(column(&printed, "rows", "score"), [0.9]);
     assert_eq!(column(&printed, "jobs", "state"), ["done", "superseded", "superseded"]);
     assert_eq!(
         printed["jobs"][1]["reason"],
@@ -197,7 +197,7 @@ fn a_set_that_contradicts_its_job_hides_no_attempt_that_does_not() {
 #[test]
 fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
     let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
+    sweep.set("a", &attempt(JOB, 7, 1), 0.9);
     let mut limited = envelope(JOB, 64);
     limited["overrides"] = json!({"eval-limit": "100"});
     sweep.plan(&json!([limited]));
@@ -209,6 +209,7 @@ fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
     let printed: Value = serde_json::from_str(&stdout).expect("JSON");
     assert_eq!(printed["rows"][0]["diagnostic"], true);
     assert_eq!(printed["jobs"][0]["reason"], "diagnostic: a limit on samples was set");
+    assert_eq!(printed["jobs"][0]["diagnostic"], true);
     let summary = std::fs::read_to_string(summary).expect("a summary");
     assert!(summary.contains("100 (diagnostic)"), "{summary}");
 }

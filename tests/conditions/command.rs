@@ -78,15 +78,16 @@ fn each_job_that_does_not_run_says_why() {
             .expect("the job")
     };
     let said = why(&["--result", "canary=failure"], "sweep-evals");
-    assert_eq!(said, "needs.gate.outputs.run == 'true', but it is 'false'");
-    let said = why(&["--result", "decide=failure"], "check-changelog");
-    assert_eq!(said, "`decide` failed, and its condition has no status function");
-    let said = why(&["--output", "setup.evals_shards=[]"], "sweep-evals");
+    let asked = "(needs.decide.outputs.canary_jobs == '0' || needs.canary.result == 'success')";
+    assert_eq!(said, asked);
+    let said = why(&["--result", "decide=failure"], "collect");
+    assert_eq!(said, "needs.decide.result == 'success', but it is 'failure'");
+    let said = why(&["--output", "decide.evals_shards=[]"], "sweep-evals");
     assert!(said.contains("the matrix axis `shard` has no value"), "{said}");
-    let said = why(&["--cancelled-in", "canary"], "gate");
+    let said = why(&["--cancelled-in", "canary"], "sweep-evals");
     assert_eq!(said, "!cancelled()");
-    let said = why(&["--result", "sweep-evals/load=failure"], "sweep-evals");
-    assert!(said.starts_with("its job load failed"), "{said}");
+    let said = why(&["--result", "sweep-evals/one-node=failure"], "sweep-evals");
+    assert!(said.starts_with("its job one-node failed"), "{said}");
     let said = why(
         &["--result", "canary=failure", "--result", "sweep-evals=failure"],
         "sweep-evals",
@@ -94,20 +95,52 @@ fn each_job_that_does_not_run_says_why() {
     assert!(said.ends_with("(so it cannot end as failure)"), "{said}");
 }
 
+/// Each is a runner to wait for, and the GPUs wait for those before them.
 #[test]
-fn a_shard_that_fails_to_load_runs_nothing_more_of_itself() {
-    let run = simulated(&[
-        "--result",
-        "sweep-evals/load=failure",
-        "--result",
-        "sweep-single-node-8k1k/one-node=failure",
-    ]);
+fn a_sweep_takes_few_hosted_jobs() {
+    let hosted = |jobs: &Json| -> Vec<String> {
+        let runs = |job: &&Json| job["runs"] == true && job["legs"][0]["runs-on"][0] == "ubuntu-24.04";
+        let ids = jobs.as_array().expect("jobs").iter().filter(runs);
+        ids.map(|job| job["job"].as_str().expect("an id").to_owned()).collect()
+    };
+    let run = simulated(&[]);
+    assert_eq!(hosted(&run["jobs"]), ["decide", "collect", "verdict", "comment"]);
+    // Of these one stands before the GPUs, and none inside of what they are called with.
+    for id in ["canary", "sweep-evals", "sweep-multi-node-8k1k"] {
+        assert_eq!(
+            hosted(&job(&run["jobs"], id)["legs"][0]["jobs"]),
+            Vec::<String>::new(),
+            "{id}"
+        );
+    }
+    let large = simulated(&LOADED);
+    assert_eq!(hosted(&job(&large["jobs"], "sweep-evals")["legs"][0]["jobs"]), ["load"]);
+}
+
+/// A plan of this size hands its envelopes on; with empty ones each shard has to load its own.
+const LOADED: [&str; 2] = ["--output", r#"decide.evals_inputs=[{"envelopes":"","max-parallel":2}]"#];
+
+#[test]
+fn shards_are_loaded_only_where_their_envelopes_are_not_handed_on() {
+    let inside = |more: &[&str]| job(&simulated(more)["jobs"], "sweep-evals")["legs"][0]["jobs"].clone();
+    let (handed_on, loaded) = (inside(&[]), inside(&LOADED));
+    assert_eq!(
+        (&job(&handed_on, "load")["runs"], &job(&loaded, "load")["runs"]),
+        (&Json::from(false), &Json::from(true))
+    );
+    let benchmarks = job(&handed_on, "one-node")["legs"].clone();
+    assert_eq!(benchmarks.as_array().map(Vec::len), Some(2));
+    assert_eq!(job(&loaded, "one-node")["legs"], benchmarks);
+}
+
+#[test]
+fn a_shard_that_fails_to_load_runs_nothing_of_itself() {
+    let run = simulated(&[&LOADED[..], &["--result", "sweep-evals/load=failure"]].concat());
     let inside = &job(&run["jobs"], "sweep-evals")["legs"][0]["jobs"];
-    for id in ["one-node", "many-nodes", "bundle"] {
+    for id in ["one-node", "many-nodes"] {
         assert_eq!(job(inside, id)["runs"], false, "{id}");
     }
-    let inside = &job(&run["jobs"], "sweep-single-node-8k1k")["legs"][0]["jobs"];
-    assert_eq!(job(inside, "bundle")["runs"], true);
+    assert_eq!(job(&run["jobs"], "sweep-evals")["result"], "failure");
     assert_eq!(job(&run["jobs"], "verdict")["result"], "failure");
 }
 
@@ -125,7 +158,7 @@ fn the_plan_is_the_events_own() {
     write(at, "event.json", event.to_string());
     let event = ["workflow", "simulate", "--event", "event.json"];
     let run = json(at, event);
-    assert_eq!(job(&run["jobs"], "setup")["result"], "success");
+    assert_eq!(job(&run["jobs"], "decide")["result"], "success");
     // The label asks for evals alone, and the config has them on one node.
     let runs = |id: &str| job(&run["jobs"], id)["runs"] == true;
     assert!(runs("sweep-evals") && !runs("sweep-single-node-8k1k") && !runs("sweep-multi-node-evals"));
@@ -158,11 +191,11 @@ fn wrong_questions_are_refused() {
             2,
             &["success, failure, cancelled or skipped"],
         ),
-        (&["--output", "gate=false"], 2, &["JOB.NAME=VALUE"]),
+        (&["--output", "decide=false"], 2, &["JOB.NAME=VALUE"]),
         (
-            &["--output", "decide.evalsonly=true"],
+            &["--output", "decide.swep=true"],
             1,
-            &["`decide` has no output `evalsonly`", "`evals_only`"],
+            &["`decide` has no output `swep`", "did you mean `sweep`?"],
         ),
         (&["--root", "tests/fixtures/events"], 1, &["holds no workflow"]),
     ];

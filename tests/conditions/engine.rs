@@ -259,12 +259,11 @@ fn made_scopes(paths: &[Vec<String>]) -> Vec<Json> {
     let sound = |path: &[String]| match path.last().map_or("", String::as_str) {
         "result" | "outcome" | "conclusion" => json!("success"),
         name if name.ends_with("_jobs") => json!("3"),
-        "max_parallel" => json!("4"),
+        "shard" => json!(0),
         name if name.ends_with("shards") => json!("[0,1]"),
+        name if name.ends_with("inputs") => json!(r#"[{"max-parallel":4,"envelopes":"[]"}]"#),
         "envelope" => json!(r#"{"runs-on":"h200","timeout-minutes":90}"#),
-        name if name.ends_with("bundles") || ["artifacts", "envelopes", "kinds"].contains(&name) => {
-            json!(r#"["a","b"]"#)
-        }
+        name if ["artifacts", "envelopes", "kinds"].contains(&name) => json!(r#"["a","b"]"#),
         "number" => json!(12),
         "event_name" => json!("pull_request"),
         "action" => json!("labeled"),

@@ -215,6 +215,6 @@ impl Table {
 #[test]
 fn jobs_run_as_the_tables_of_faults_say() {
     let cases: usize = TABLES.map(table).iter().map(|table| table.cases.len()).sum();
-    assert!(cases >= 70, "{cases} cases");
+    assert!(cases >= 65, "{cases} cases");
     assert_none("faults", cases, &missed(&rendered(), None));
 }

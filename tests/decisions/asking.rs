@@ -111,7 +111,6 @@ fn judged(
     let outputs: Value = decided.iter().copied().collect();
     let mut needs = json!({
         "decide": { "result": "success", "outputs": outputs },
-        "setup": { "result": "skipped", "outputs": {} },
     });
     for (job, need) in others.as_object().expect("jobs") {
         needs[job] = need.clone();
@@ -194,11 +193,9 @@ fn what_blocks_is_said_in_the_verdict() {
 fn a_full_sweep_that_passed_is_noted() {
     let github = GitHub::new();
     let noted = |decided: &[(&str, &str)], result: &str| {
-        let stands_in = json!({
-            "reuse": { "result": "success", "outputs": { "reuse": "true", "reason": "Run 3 stands in." } },
-            "reuse-results": { "result": result, "outputs": {} },
-        });
-        judged(&github, "1", "pull_request", decided, stands_in)
+        let stands_in = json!({ "reuse-results": { "result": result, "outputs": {} } });
+        let decided = [decided, &[("reuse", "true"), ("reuse_reason", "Run 3 stands in.")]].concat();
+        judged(&github, "1", "push", &decided, stands_in)
             .1
             .contains("::notice title=Full sweep::")
     };

@@ -1,4 +1,4 @@
-//! `sweepctl gate`: answers for every way in which the jobs before it can end.
+//! `sweepctl gate`: answers for every way in which a collection can end; and plans and needs that other tests judge.
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -71,10 +71,12 @@ impl Plan {
 /// `toJson(needs)`: the named jobs ended so, every other bucket was skipped.
 pub fn needs(plan: &Plan, ended: &[(&str, &str)]) -> Value {
     let mut needs = json!({
-        "decide": { "result": "success", "outputs": { "run": "true", "canary": "true", "reason": "Asked for." } },
-        "setup": { "result": "success", "outputs": plan.outputs },
+        "decide": { "result": "success", "outputs": plan.outputs },
         "canary": { "result": "skipped", "outputs": {} },
     });
+    let said = [("run", "true"), ("sweep", "true"), ("reason", "Asked for.")];
+    said.into_iter()
+        .for_each(|(name, value)| needs["decide"]["outputs"][name] = json!(value));
     for job in THROUGHPUT.iter().chain(&EVALS) {
         needs[*job] = json!({ "result": "skipped", "outputs": {} });
     }
@@ -116,47 +118,6 @@ fn answer(plan: &Plan, gate: &str, needs: &Value) -> bool {
 }
 
 #[test]
-fn the_canary_opens_the_fan_out() {
-    let plan = Plan::new(&["--canary"]);
-    for (result, run) in [
-        ("success", true),
-        ("failure", false),
-        ("cancelled", false),
-        ("skipped", false),
-    ] {
-        assert_eq!(
-            answer(&plan, "canary", &needs(&plan, &[("canary", result)])),
-            run,
-            "{result}"
-        );
-    }
-    // Nobody asked for one, or no job could be one.
-    let none = [Plan::new(&[]), Plan::new(&["--canary", "--evals-only"])];
-    for plan in &none {
-        assert!(answer(plan, "canary", &needs(plan, &[])));
-    }
-    assert!(!answer(&plan, "canary", &needs(&plan, &[("setup", "failure")])));
-    assert!(!answer(
-        &plan,
-        "canary",
-        &needs(&plan, &[("setup", "skipped"), ("decide", "failure")])
-    ));
-}
-
-#[test]
-fn a_canary_whose_count_was_dropped_is_not_taken_for_none() {
-    let plan = Plan::new(&["--canary"]);
-    let mut lost = needs(&plan, &[]);
-    lost["setup"]["outputs"]
-        .as_object_mut()
-        .expect("outputs")
-        .remove("canary_jobs");
-    let said = ask(&plan, "canary", &lost, false).expect_err("a count is missing");
-    assert!(said.contains("`canary_jobs`") && said.contains("masked"), "{said}");
-    assert_eq!(ask(&plan, "canary", &lost, true).map(|(run, _)| run), Ok(false));
-}
-
-#[test]
 fn the_canary_is_the_lowest_single_node_job_without_an_eval() {
     let plan = Plan::new(&["--canary"]);
     let canary: Value =
@@ -187,54 +148,46 @@ fn the_canary_is_the_lowest_single_node_job_without_an_eval() {
 }
 
 #[test]
-fn collectors_run_when_and_only_when_something_ran() {
-    let plan = Plan::new(&["--canary"]);
-    for result in ["success", "failure", "cancelled"] {
-        for job in THROUGHPUT.iter().chain(&["canary"]) {
-            let ended = needs(&plan, &[(job, result)]);
-            assert!(answer(&plan, "collect-results", &ended), "{job} {result}");
-            assert!(!answer(&plan, "collect-evals", &ended), "{job} {result}");
-        }
-        for job in EVALS {
-            let ended = needs(&plan, &[(job, result)]);
-            assert!(answer(&plan, "collect-evals", &ended), "{job} {result}");
-            assert!(!answer(&plan, "collect-results", &ended), "{job} {result}");
-        }
+fn plans_of_the_same_jobs_have_one_digest() {
+    let digest = |flags: &[&str]| {
+        let plan = Plan::new(flags);
+        let index = std::fs::read(plan.folder.path().join("plan/index.json")).expect("an index");
+        let index: Value = serde_json::from_slice(&index).expect("JSON");
+        assert_eq!(index["digest"], plan.outputs["plan_digest"]);
+        index["digest"].as_str().expect("text").to_owned()
+    };
+    // Neither the canary nor how buckets are cut changes what is measured.
+    let whole = digest(&[]);
+    assert!(
+        whole.len() == 16 && whole.bytes().all(|byte| byte.is_ascii_hexdigit()),
+        "{whole}"
+    );
+    assert_eq!(digest(&["--canary"]), whole);
+    for other in ["--trim-conc", "--no-evals", "--evals-only"] {
+        assert_ne!(digest(&[other]), whole, "{other}");
     }
-    let mut none = needs(&plan, &[]);
-    // Runners write null for the outputs of a skipped job as well.
-    none["sweep-evals"]["outputs"] = Value::Null;
-    assert!(!answer(&plan, "collect-evals", &none));
-    assert!(!answer(&plan, "collect-results", &none));
-    let (_, dropped) = ask(&plan, "collect-evals", &none, true).expect("an answer");
-    assert!(dropped.contains("None of the 2 planned eval jobs ran"), "{dropped}");
-    let (_, unplanned) = ask(&Plan::new(&["--no-evals"]), "collect-evals", &none, true).expect("an answer");
-    assert!(unplanned.contains("No eval job was planned"), "{unplanned}");
 }
 
-#[test]
-fn a_workflow_without_canaries_has_no_such_job() {
-    let plan = Plan::new(&[]);
-    let mut ended = needs(&plan, &[("sweep-single-node-1k1k", "success")]);
-    ended.as_object_mut().expect("needs").remove("canary");
-    assert!(answer(&plan, "collect-results", &ended));
-}
-
-/// Needs of the jobs after the collectors, with the rows that these gave.
-fn collected(plan: &Plan, results: (&str, Option<&str>), evals: (&str, Option<&str>)) -> Value {
-    let mut needs = needs(plan, &[]);
-    for (job, (result, rows)) in [("collect-results", results), ("collect-evals", evals)] {
+/// `toJson(steps)` behind the two collections, with the rows that these gave.
+fn collected(results: (&str, Option<&str>), evals: (&str, Option<&str>)) -> Value {
+    let step = |(outcome, rows): (&str, Option<&str>)| {
         let outputs = rows.map_or(json!({}), |rows| json!({ "rows": rows }));
-        needs[job] = json!({ "result": result, "outputs": outputs });
-    }
-    needs
+        json!({ "outputs": outputs, "outcome": outcome, "conclusion": outcome })
+    };
+    // Every step with an id is there, also those that nobody asks for.
+    json!({
+        "fetch-results": step(("success", None)),
+        "collect-results": step(results),
+        "fetch-evals": step(("skipped", None)),
+        "collect-evals": step(evals),
+    })
 }
 
 #[test]
 fn only_whole_collections_are_published() {
     let plan = Plan::new(&[]);
     let ok = |rows| ("success", Some(rows));
-    let ingest = |results, evals| ask(&plan, "ingest", &collected(&plan, results, evals), true);
+    let ingest = |results, evals| ask(&plan, "ingest", &collected(results, evals), true);
     let (run, reason) = ingest(ok("7"), ok("2")).expect("an answer");
     assert!(run && reason.starts_with("9 collected rows"), "{reason}");
     for (results, evals, because) in [
@@ -259,12 +212,12 @@ fn only_whole_collections_are_published() {
     }
     // Evals that nobody planned are not waited for.
     let no_evals = Plan::new(&["--no-evals"]);
-    let needs = collected(&no_evals, ok("7"), ("skipped", None));
-    assert!(answer(&no_evals, "ingest", &needs));
+    let steps = collected(ok("7"), ("skipped", None));
+    assert!(answer(&no_evals, "ingest", &steps));
     assert!(!answer(
         &no_evals,
         "ingest",
-        &collected(&no_evals, ("skipped", None), ("skipped", None))
+        &collected(("skipped", None), ("skipped", None))
     ));
 }
 
@@ -273,8 +226,8 @@ fn a_count_that_is_missing_or_none_is_an_error() {
     let plan = Plan::new(&[]);
     for rows in [None, Some(""), Some("-1"), Some("many")] {
         for gate in ["ingest", "comparison"] {
-            let needs = collected(&plan, ("success", rows), ("success", Some("2")));
-            let said = ask(&plan, gate, &needs, true).expect_err("no count");
+            let steps = collected(("success", rows), ("success", Some("2")));
+            let said = ask(&plan, gate, &steps, true).expect_err("no count");
             assert!(said.contains("`rows`") && said.contains("`collect-results`"), "{said}");
         }
     }
@@ -283,7 +236,7 @@ fn a_count_that_is_missing_or_none_is_an_error() {
 #[test]
 fn a_comparison_takes_what_there_is() {
     let plan = Plan::new(&[]);
-    let compare = |results, evals| answer(&plan, "comparison", &collected(&plan, results, evals));
+    let compare = |results, evals| answer(&plan, "comparison", &collected(results, evals));
     assert!(compare(("success", Some("7")), ("failure", None)));
     assert!(compare(("skipped", None), ("success", Some("2"))));
     assert!(!compare(("success", Some("0")), ("failure", Some("2"))));
@@ -291,64 +244,50 @@ fn a_comparison_takes_what_there_is() {
 }
 
 #[test]
-fn jobs_that_are_not_waited_for_are_an_error() {
-    let plan = Plan::new(&["--canary"]);
-    for (gate, missing) in [
-        ("canary", "canary"),
-        ("canary", "setup"),
-        ("collect-results", "sweep-multi-node-other"),
-        ("collect-evals", "sweep-agentic-evals"),
-        ("ingest", "collect-evals"),
-        ("comparison", "collect-results"),
-    ] {
-        let mut needs = collected(&plan, ("success", Some("7")), ("success", Some("2")));
-        needs.as_object_mut().expect("needs").remove(missing);
-        let said = ask(&plan, gate, &needs, true).expect_err(missing);
-        assert!(
-            said.contains(&format!("`{missing}`")) && said.contains("`needs`"),
-            "{gate}: {said}"
-        );
+fn steps_that_are_not_there_are_an_error() {
+    let plan = Plan::new(&[]);
+    for (gate, missing) in [("ingest", "collect-evals"), ("comparison", "collect-results")] {
+        let mut steps = collected(("success", Some("7")), ("success", Some("2")));
+        steps.as_object_mut().expect("steps").remove(missing);
+        let said = ask(&plan, gate, &steps, true).expect_err(missing);
+        assert!(said.contains(&format!("`{missing}`")), "{gate}: {said}");
     }
-    let mut none = needs(&plan, &[]);
-    for job in EVALS {
-        none.as_object_mut().expect("needs").remove(job);
-    }
-    let said = ask(&plan, "collect-evals", &none, true).expect_err("none of them");
-    assert!(EVALS.iter().all(|job| said.contains(job)), "all are named: {said}");
 }
 
 #[test]
-fn needs_come_through_standard_input_and_answers_go_to_outputs() {
+fn steps_come_through_standard_input_and_answers_go_to_outputs() {
     let plan = Plan::new(&[]);
     let at = plan.folder.path();
     let outputs = at.join("gate-outputs");
     let mut command = sweepctl(at);
     command
-        .args(["gate", "--for", "collect-evals", "--needs", "-", "--github-output"])
+        .args(["gate", "--for", "comparison", "--needs", "-", "--github-output"])
         .env("GITHUB_OUTPUT", &outputs);
-    let text = serde_json::to_string_pretty(&needs(&plan, &[("sweep-evals", "failure")])).expect("JSON");
-    let output = fed(&mut command, &text);
+    let steps = collected(("failure", None), ("success", Some("2")));
+    let output = fed(&mut command, &serde_json::to_string_pretty(&steps).expect("JSON"));
     assert!(output.status.success());
     assert_eq!(
         read_outputs(&outputs),
         [
             ("run".to_owned(), "true".to_owned()),
-            (
-                "reason".to_owned(),
-                "There is something to collect: `sweep-evals` ran.".to_owned()
-            ),
+            ("reason".to_owned(), "2 collected rows can be compared.".to_owned()),
         ]
     );
     assert!(stdout(&output).contains("\"run\":true"));
 }
 
 #[test]
-fn needs_that_are_none_are_refused() {
+fn steps_that_are_none_are_refused() {
     let plan = Plan::new(&[]);
-    let unknown = json!({ "setup": { "result": "neutral", "outputs": {} } });
-    for needs in [json!([]), json!("x"), unknown, json!({ "setup": { "outputs": {} } })] {
-        let said = ask(&plan, "canary", &needs, false).expect_err("no needs");
-        assert!(said.contains("toJson(needs)"), "{said}");
+    let unknown = json!({ "collect-results": { "outcome": "neutral", "outputs": {} } });
+    for steps in [
+        json!([]),
+        json!("x"),
+        unknown,
+        json!({ "collect-results": { "outputs": {} } }),
+    ] {
+        let said = ask(&plan, "ingest", &steps, false).expect_err("no steps");
+        assert!(said.contains("toJson"), "{said}");
     }
     let output = sweepctl(plan.folder.path())
         .args(["gate", "--needs", "x", "--for", "none"])

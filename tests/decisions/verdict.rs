@@ -18,7 +18,7 @@ const PLANNED: [&str; 5] = [
 fn green(plan: &Plan) -> Value {
     let ended: Vec<(&str, &str)> = PLANNED.iter().map(|job| (*job, "success")).collect();
     let mut needs = needs(plan, &ended);
-    for job in ["collect-results", "collect-evals", "check-changelog"] {
+    for job in ["collect", "chart"] {
         needs[job] = json!({ "result": "success", "outputs": {} });
     }
     needs["ingest"] = json!({ "result": "skipped", "outputs": {} });
@@ -158,7 +158,7 @@ fn all_problems_are_said_not_the_first() {
     let plan = Plan::new(&["--canary"]);
     let mut needs = but(&plan, "sweep-single-node-1k1k", "failure");
     needs["sweep-evals"]["result"] = json!("skipped");
-    needs["check-changelog"]["result"] = json!("failure");
+    needs["chart"]["result"] = json!("failure");
     let said = judge(&plan, &needs, &[]);
     let problems = said.problems();
     assert_eq!(problems.len(), 3, "{problems:?}");
@@ -166,44 +166,37 @@ fn all_problems_are_said_not_the_first() {
         said.verdict["reason"],
         "The run did not do what was planned: 3 problems."
     );
-    assert!(
-        problems.iter().any(|p| p.contains("`check-changelog` failed")),
-        "{problems:?}"
-    );
+    assert!(problems.iter().any(|p| p.contains("`chart` failed")), "{problems:?}");
 }
 
 #[test]
-fn a_failed_decision_or_plan_fails_the_run() {
+fn a_failed_decision_check_or_plan_fails_the_run() {
     let plan = Plan::new(&[]);
     let nothing = |ended: &[(&str, &str)]| needs(&plan, ended);
-    for result in ["failure", "cancelled", "skipped"] {
-        let said = judge(&plan, &nothing(&[("decide", result), ("setup", "skipped")]), &[]);
-        assert!(
-            said.only().contains("`decide`") && said.only().contains("nothing was decided"),
-            "{}",
-            said.only()
-        );
-        let said = judge(&plan, &nothing(&[("setup", result)]), &[]);
-        assert!(
-            said.only().contains("`setup`") && said.only().contains("there is no plan"),
-            "{}",
-            said.only()
-        );
+    for (result, word) in [
+        ("failure", "failed"),
+        ("cancelled", "was cancelled"),
+        ("skipped", "was skipped"),
+    ] {
+        let said = judge(&plan, &nothing(&[("decide", result)]), &[]);
+        assert_eq!(said.only(), format!("`decide` {word}: nothing ran"));
     }
-    // A failed decision is one problem, and failed checks are another.
-    let mut both = nothing(&[("decide", "failure"), ("setup", "skipped")]);
-    both["check-changelog"] = json!({ "result": "failure", "outputs": {} });
+    // A failed decision is one problem, and another job is another.
+    let mut both = nothing(&[("decide", "failure")]);
+    both["chart"] = json!({ "result": "failure", "outputs": {} });
     assert_eq!(judge(&plan, &both, &[]).problems().len(), 2);
-    // The output itself may be lost.
+    // The outputs themselves may be lost.
     let mut lost = green(&plan);
     lost["decide"]["outputs"] = json!({});
     assert!(judge(&plan, &lost, &[]).only().contains("did not say whether to run"));
+    lost["decide"]["outputs"] = json!({ "run": "true" });
+    assert!(judge(&plan, &lost, &[]).only().contains("no output `jobs`"));
 }
 
 #[test]
 fn a_run_that_was_not_to_sweep_is_green_with_the_reason() {
     let plan = Plan::new(&[]);
-    let mut needs = needs(&plan, &[("setup", "skipped")]);
+    let mut needs = needs(&plan, &[]);
     needs["decide"]["outputs"] = json!({ "run": "false", "reason": "A draft starts no GPU job." });
     let said = judge(&plan, &needs, &[]);
     assert!(said.problems().is_empty());
@@ -214,23 +207,25 @@ fn a_run_that_was_not_to_sweep_is_green_with_the_reason() {
     // There is no plan then.
     std::fs::remove_dir_all(plan.folder.path().join("plan")).expect("the plan");
     assert!(judge(&plan, &needs, &[]).ok);
-    // Its checks still count.
-    needs["check-changelog"] = json!({ "result": "failure", "outputs": {} });
-    assert!(judge(&plan, &needs, &[]).only().contains("`check-changelog` failed"));
+    // Its other jobs still count.
+    needs["chart"] = json!({ "result": "failure", "outputs": {} });
+    assert!(judge(&plan, &needs, &[]).only().contains("`chart` failed"));
 }
 
 #[test]
 fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
     let plan = Plan::new(&[]);
-    let reused = |reuse: &str, said: &str, results: &str| {
-        let mut needs = needs(&plan, &[("setup", "skipped")]);
-        needs["reuse"] = json!({ "result": reuse, "outputs": { "reuse": said, "reason": "Run 101 stands in." } });
+    let reused = |results: &str| {
+        let mut needs = needs(&plan, &[]);
+        needs["decide"]["outputs"]["sweep"] = json!("false");
+        needs["decide"]["outputs"]["reuse"] = json!("true");
+        needs["decide"]["outputs"]["reuse_reason"] = json!("Run 101 stands in.");
         needs["reuse-results"] = json!({ "result": results, "outputs": {} });
         needs
     };
-    // There is no plan of its own.
+    // It is not asked for its plan.
     std::fs::rename(plan.folder.path().join("plan"), plan.folder.path().join("kept")).expect("the plan");
-    let said = judge(&plan, &reused("success", "true", "success"), &[]);
+    let said = judge(&plan, &reused("success"), &[]);
     assert!(said.problems().is_empty());
     assert_eq!(said.verdict["reason"], "An earlier run was reused. Run 101 stands in.");
     for (result, words) in [
@@ -238,39 +233,50 @@ fn a_run_that_was_reused_is_green_once_its_results_were_taken_over() {
         ("cancelled", "`reuse-results` was cancelled"),
         ("skipped", "`reuse-results` did not run: no results were taken over"),
     ] {
-        assert_eq!(judge(&plan, &reused("success", "true", result), &[]).only(), words);
+        assert_eq!(judge(&plan, &reused(result), &[]).only(), words);
     }
-    let mut absent = reused("success", "true", "success");
+    let mut absent = reused("success");
     absent.as_object_mut().expect("needs").remove("reuse-results");
     assert!(
         judge(&plan, &absent, &[])
             .only()
             .contains("`reuse-results` did not run")
     );
-    // Authorized, and nothing can stand in: nothing was swept either.
-    for (result, word) in [("failure", "failed"), ("cancelled", "was cancelled")] {
-        let said = judge(&plan, &reused(result, "", "skipped"), &[]);
-        assert_eq!(
-            said.only(),
-            format!("`reuse` {word}: nothing was swept, and nothing was taken over")
-        );
-    }
-    assert!(
-        judge(&plan, &reused("success", "", "skipped"), &[])
-            .only()
-            .contains("no output `reuse`")
-    );
-    // Nobody asked for it, or the event is none that could: the plan counts.
-    let said = judge(&plan, &reused("success", "false", "skipped"), &[]);
-    assert!(said.only().starts_with("`setup` was skipped"), "{}", said.only());
     std::fs::rename(plan.folder.path().join("kept"), plan.folder.path().join("plan")).expect("the plan");
-    for (result, word) in [("success", "false"), ("skipped", "")] {
+    // Nobody asked for it, or the event is none that could: the plan counts.
+    for word in ["false", ""] {
         let mut swept = green(&plan);
         swept["canary"]["result"] = json!("skipped");
-        swept["reuse"] = json!({ "result": result, "outputs": { "reuse": word } });
+        swept["decide"]["outputs"]["reuse"] = json!(word);
         swept["reuse-results"] = json!({ "result": "skipped", "outputs": {} });
         assert!(judge(&plan, &swept, &[]).ok, "{word}");
     }
+}
+
+#[test]
+fn a_commit_that_is_not_swept_again_has_the_verdict_of_the_run_that_stands_in() {
+    let plan = Plan::new(&[]);
+    let mut needs = needs(&plan, &[]);
+    let mut judged = |verdict: &str| {
+        let outputs = &mut needs["decide"]["outputs"];
+        outputs["reuse"] = json!("true");
+        outputs["reuse_verdict"] = json!(verdict);
+        outputs["reuse_reason"] = json!("Run 101 had the plan of this commit.");
+        needs["reuse-results"] = json!({ "result": "skipped", "outputs": {} });
+        judge(&plan, &needs, &[])
+    };
+    let said = judged("success");
+    assert!(said.problems().is_empty());
+    assert_eq!(
+        said.verdict["reason"],
+        "An earlier run stands in. Run 101 had the plan of this commit."
+    );
+    for verdict in ["failure", "cancelled"] {
+        let said = judged(verdict);
+        assert_eq!(said.only(), format!("the run that stands in ended as `{verdict}`"));
+    }
+    // On a push results must be taken over.
+    assert!(judged("").only().contains("`reuse-results` did not run"));
 }
 
 #[test]
@@ -278,7 +284,7 @@ fn a_failed_canary_is_said_to_have_stopped_the_fan_out() {
     let plan = Plan::new(&["--canary"]);
     for (result, word) in [("failure", "failed"), ("cancelled", "was cancelled")] {
         let mut needs = needs(&plan, &[("canary", result)]);
-        needs["collect-results"] = json!({ "result": "success", "outputs": { "rows": "0" } });
+        needs["collect"] = json!({ "result": "success", "outputs": {} });
         let said = judge(&plan, &needs, &[]);
         let problems = said.problems();
         assert_eq!(problems.len(), 2, "{problems:?}");
@@ -303,7 +309,7 @@ fn counts_that_the_workflow_lost_or_changed_are_seen() {
     let plan = Plan::new(&["--canary"]);
     // GitHub dropped the list of shards, so the bucket had nothing to run.
     let mut needs = but(&plan, "sweep-evals", "skipped");
-    needs["setup"]["outputs"]
+    needs["decide"]["outputs"]
         .as_object_mut()
         .expect("outputs")
         .remove("evals_shards");
@@ -320,15 +326,18 @@ fn counts_that_the_workflow_lost_or_changed_are_seen() {
         "multi_node_other_jobs",
     ] {
         let mut needs = green(&plan);
-        needs["setup"]["outputs"].as_object_mut().expect("outputs").remove(lost);
+        needs["decide"]["outputs"]
+            .as_object_mut()
+            .expect("outputs")
+            .remove(lost);
         let said = judge(&plan, &needs, &[]);
         assert!(said.only().contains(&format!("`{lost}`")), "{}", said.only());
     }
     let mut other = green(&plan);
-    other["setup"]["outputs"]["evals_jobs"] = json!("5");
+    other["decide"]["outputs"]["evals_jobs"] = json!("5");
     assert_eq!(
         judge(&plan, &other, &[]).only(),
-        "`setup` says 5 for `evals_jobs`, the plan says 2"
+        "`decide` says 5 for `evals_jobs`, the plan says 2"
     );
 }
 
@@ -343,12 +352,14 @@ fn a_job_that_ran_unplanned_and_a_collector_that_did_not_run_are_wrong() {
             said.only()
         );
     }
-    for collector in ["collect-results", "collect-evals"] {
-        let said = judge(&plan, &but(&plan, collector, "skipped"), &[]);
-        assert!(said.only().contains(collector), "{}", said.only());
-        let said = judge(&plan, &but(&plan, collector, "failure"), &[]);
-        assert_eq!(said.only(), format!("`{collector}` failed"));
-    }
+    let said = judge(&plan, &but(&plan, "collect", "skipped"), &[]);
+    assert!(
+        said.only().starts_with("`collect` was skipped although `canary`, "),
+        "{}",
+        said.only()
+    );
+    let said = judge(&plan, &but(&plan, "collect", "failure"), &[]);
+    assert_eq!(said.only(), "`collect` failed");
 }
 
 /// The ids of a bucket's jobs.
@@ -475,8 +486,7 @@ fn jobs_of_a_bucket_that_was_skipped_are_not_said_one_by_one() {
     let plan = Plan::new(&["--canary"]);
     let (results, _) = ledgers(&plan);
     write_ledgers(&plan, &results, &[]);
-    let mut needs = but(&plan, "sweep-evals", "skipped");
-    needs["collect-evals"]["result"] = json!("skipped");
+    let needs = but(&plan, "sweep-evals", "skipped");
     let said = judge(&plan, &needs, &RESULTS);
     assert_eq!(said.only(), "`sweep-evals` was skipped: its 2 jobs never ran");
 }

@@ -294,11 +294,52 @@ fn a_pinned_run_may_lack_jobs_but_no_more() {
 }
 
 #[test]
-fn the_single_results_of_a_plan_are_named() {
-    let folder = tempfile::tempdir().expect("a folder");
-    emit(&folder.path().join("plan"), &[]);
-    let output = run(folder.path(), ["reuse", "bundles", "--plan", "plan"]);
-    let said = stdout(&output);
-    assert!(said.contains(r#"eval_bundles=["bundle_evals_0"]"#), "{said}");
-    assert!(said.contains("throughput_bundles=[\"bundle_single_node_"), "{said}");
+fn results_are_held_against_the_plan_of_the_commit() {
+    let left = Left::new();
+    let against = |plan: &[Value]| left.put("commit.json", &json!(plan));
+    let (a, b) = (throughput(IDS[0], 16, 'a'), throughput(IDS[1], 64, 'b'));
+    let more = ["--against", "commit.json"];
+    against(&[a.clone(), b.clone(), envelope(IDS[2], 64)]);
+    assert_eq!(left.check(&more).0, Some(0), "{}", left.check(&more).2);
+    // Which evals a policy chooses today is not asked.
+    against(&[a.clone(), b.clone()]);
+    assert_eq!(left.check(&more).0, Some(0), "{}", left.check(&more).2);
+    against(&[a.clone(), b.clone(), envelope(IDS[2], 8)]);
+    assert_eq!(left.check(&more).0, Some(0), "{}", left.check(&more).2);
+    // A later commit changed a recipe: what was measured is not what is merged.
+    against(&[a.clone(), throughput(IDS[1], 64, 'd')]);
+    left.is_refused(
+        &more,
+        &[
+            "m1 c64 (throughput at concurrency 64) is planned by the commit, and the run did not measure it",
+            "agg_bmk.json[1]: the commit does not plan it",
+            "2 problems",
+        ],
+    );
+    // A pinned run may lack jobs of the commit too, and is said to.
+    against(&[a.clone(), b.clone(), throughput(IDS[2], 128, 'a')]);
+    left.is_refused(
+        &more,
+        &["m1 c128 (throughput at concurrency 128) is planned by the commit"],
+    );
+    let (code, printed, said) = left.check(&["--against", "commit.json", "--partial"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(printed["missing"], json!(["m1 c128 (throughput at concurrency 128)"]));
+    // An eval of what the commit does not plan at all.
+    let mut other = b;
+    other["row"]["model-prefix"] = json!("m2");
+    let mut first = a;
+    first["row"]["model-prefix"] = json!("m2");
+    against(&[first, other]);
+    left.is_refused(&more, &["agg_eval_all.json[0]: the commit does not plan it"]);
+}
+
+#[test]
+fn what_a_pinned_run_withheld_is_no_result_that_was_lost() {
+    let left = Left::new();
+    left.change(RESULTS, |rows| drop(rows.as_array_mut().expect("a list").pop()));
+    left.is_refused(&[], &["it lacks a single result as it is"]);
+    let (code, printed, said) = left.check(&["--partial"]);
+    assert_eq!(code, Some(0), "{said}");
+    assert_eq!(printed["missing"], json!(["m1 c64 (throughput at concurrency 64)"]));
 }

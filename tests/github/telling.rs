@@ -146,7 +146,7 @@ fn a_comment_has_a_bound() {
 fn the_verdict_is_what_the_comment_reads() {
     let (github, folder) = (github(), tempfile::tempdir().expect("a folder"));
     let needs = json!({
-        "decide": { "result": "failure", "outputs": {} }, "setup": { "result": "skipped", "outputs": {} },
+        "decide": { "result": "failure", "outputs": {} },
     });
     write(folder.path(), "needs.json", needs.to_string());
     let mut command = github.command(folder.path());

@@ -59,9 +59,7 @@ fn a_canary_leaves_the_matrix() {
     assert_eq!(of(&plain, "canary_jobs"), "0");
     assert_eq!(of(&canary, "canary_jobs"), "1");
     assert_eq!(of(&plain, "jobs"), of(&canary, "jobs"));
-    let first: Vec<String> = serde_json::from_str(of(&canary, "throughput_bundles")).expect("a list");
-    assert_eq!(first[0], "bundle_canary_0");
-    assert!(!of(&plain, "throughput_bundles").contains("canary"));
+    assert_eq!(of(&plain, "canary"), "");
     let path = with.to_str().expect("a path");
     let (output, outputs) = step(
         &[
@@ -114,55 +112,33 @@ fn a_plan_without_throughput_has_no_canary() {
         (of(&outputs, "canary_jobs"), of(&outputs, "throughput_jobs")),
         ("0", "0")
     );
-    assert_eq!(of(&outputs, "throughput_bundles"), "[]");
-    assert!(
-        of(&outputs, "eval_bundles").starts_with("[\"bundle_evals_0\""),
-        "{outputs:?}"
-    );
+    assert_eq!(of(&outputs, "single_node_8k1k_inputs"), "[]");
+    assert_ne!(of(&outputs, "evals_inputs"), "[]");
 }
 
 #[test]
-fn a_shard_says_what_its_jobs_upload_and_how_many_run() {
+fn a_shard_of_a_plan_is_what_its_call_is_given() {
     let folder = tempfile::tempdir().expect("a folder");
     let dir = folder.path().join("plan");
     let args = ["generate", "test-config", "--config-keys", "*-gb200-*", "*mi355x-vllm*"];
     let outputs = emitted(&dir, &args);
-    let bundles: Vec<String> = serde_json::from_str(of(&outputs, "throughput_bundles")).expect("a list");
-    assert!(!bundles.is_empty());
-    for bundle in bundles {
-        let (bucket, number) = bundle
-            .trim_start_matches("bundle_")
-            .rsplit_once('_')
-            .expect("a bucket and a number");
-        let path = dir.to_str().expect("a path");
-        let args = [
-            "shard",
-            "--plan",
-            path,
-            "--bucket",
-            bucket,
-            "--index",
-            number,
-            "--github-output",
-        ];
-        let (output, outputs) = step(&args, "");
-        assert!(output.status.success(), "{}", stderr(&output));
-        let envelopes: Vec<Value> = serde_json::from_str(of(&outputs, "envelopes")).expect("a list");
-        assert_eq!(json!(envelopes), shard(&dir, bucket, number));
-        let artifacts: Vec<String> = serde_json::from_str(of(&outputs, "artifacts")).expect("a list");
-        let kind = if bucket.ends_with("agentic") {
-            "bmk_agentic_"
-        } else {
-            "bmk_"
-        };
-        for (artifact, envelope) in artifacts.iter().zip(&envelopes) {
-            let id = envelope["id"].as_str().expect("an id");
-            assert!(artifact.starts_with(kind) && artifact.ends_with(id), "{artifact}");
+    let mut shards = 0;
+    for (name, inputs) in outputs.iter().filter(|(name, _)| name.ends_with("_inputs")) {
+        let bucket = name.trim_end_matches("_inputs");
+        let inputs: Vec<Value> = serde_json::from_str(inputs).expect("a list");
+        for (number, inputs) in inputs.iter().enumerate() {
+            shards += 1;
+            let (path, number) = (dir.to_str().expect("a path"), number.to_string());
+            let args = ["shard", "--plan", path, "--bucket", bucket, "--index", &number];
+            let (output, outputs) = step(&[&args[..], &["--github-output"]].concat(), "");
+            assert!(output.status.success(), "{}", stderr(&output));
+            assert_eq!(inputs["envelopes"], of(&outputs, "envelopes"), "{bucket} {number}");
+            let envelopes: Vec<Value> = serde_json::from_str(of(&outputs, "envelopes")).expect("a list");
+            assert_eq!(json!(envelopes), shard(&dir, bucket, &number));
+            assert!((1..=envelopes.len() as u64).contains(&inputs["max-parallel"].as_u64().expect("a limit")));
         }
-        assert_eq!(artifacts.len(), envelopes.len());
-        let parallel: usize = of(&outputs, "max_parallel").parse().expect("a number");
-        assert!((1..=envelopes.len()).contains(&parallel), "{parallel}");
     }
+    assert!(shards >= 3, "{shards}");
 }
 
 #[test]

@@ -69,12 +69,8 @@ fn github_refuses_what_is_wrong() {
     let folder = tempfile::tempdir().expect("a folder");
     let text = std::fs::read_to_string(project().join(".github/workflows/run-sweep.yml")).expect("the file");
     let wrong = [
-        edit(&text, "needs.gate.outputs.run", "gate.outputs.run"),
-        edit(
-            &text,
-            "    needs: [decide, check-changelog, reuse]",
-            "    needs: [decide, check-change-log, reuse]",
-        ),
+        edit(&text, "needs.decide.outputs.sweep", "decide.outputs.sweep"),
+        edit(&text, "    needs: [decide, canary]", "    needs: [decide, canari]"),
         edit(&text, "    timeout-minutes:", "    timeout-minuets:"),
     ];
     let write_one = |(n, text): (usize, &String)| write(folder.path(), &format!("{n}.yml"), text);

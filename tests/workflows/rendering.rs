@@ -1,7 +1,7 @@
 //! Rendering: the project's own files, repositories that override, and configs that differ.
 
 use sweepctl::matrix::bucket::Bucket;
-use sweepctl::workflow::model::job_of;
+use sweepctl::workflow::model::{SOURCES, job_of};
 use sweepctl::workflow::tree::{File, FileKind};
 
 use super::{SETTINGS, changes, edit, rendered_with, snapshot, source};
@@ -92,6 +92,61 @@ fn render_writes_elsewhere() {
     );
 }
 
+/// Long files are read by nobody.
+#[test]
+fn rendered_files_are_short() {
+    let rendered = rendered_with(same, same).expect("it renders");
+    let lines: Vec<(usize, &str)> = rendered
+        .iter()
+        .map(|file| (file.text.lines().count(), file.path.as_str()))
+        .collect();
+    let longest = lines.iter().max().expect("files");
+    assert!(longest.0 <= 700, "{longest:?}");
+    let all: usize = lines.iter().map(|(count, _)| count).sum();
+    assert!(all <= 2500, "{all} lines: {lines:?}");
+}
+
+/// A build is taken from a cache under a hash of what it is made of: a file that is left out would leave an old binary.
+#[test]
+fn what_is_compiled_in_is_part_of_the_cache_key() {
+    let mut globs = globset::GlobSetBuilder::new();
+    for source in SOURCES {
+        globs.add(globset::Glob::new(source).expect("a glob"));
+    }
+    let globs = globs.build().expect("globs");
+    let include = regex::Regex::new(r#"include_(?:str|bytes)!\((?:concat!\()?\s*"([^"]+)""#).expect("a pattern");
+    let mut open = vec![project().join("src")];
+    let (mut found, mut missed) = (0, Vec::new());
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                open.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap_or_default();
+            for included in include.captures_iter(&text).map(|captures| captures[1].to_owned()) {
+                let file = std::path::absolute(path.with_file_name(&included)).expect("a path");
+                let parts = file.components().fold(std::path::PathBuf::new(), |mut parts, part| {
+                    match part {
+                        std::path::Component::ParentDir => drop(parts.pop()),
+                        part => parts.push(part),
+                    }
+                    parts
+                });
+                let file = parts.strip_prefix(project()).expect("below the project").to_owned();
+                found += 1;
+                // The pages change no step of a workflow.
+                if !file.starts_with("docs") && !globs.is_match(&file) && !globs.is_match(file.join("x")) {
+                    missed.push(file);
+                }
+            }
+        }
+    }
+    assert!(found >= 15, "{found}");
+    assert_eq!(missed, Vec::<std::path::PathBuf>::new());
+}
+
 /// A repository replaces one whole workflow and one partial, and adds a workflow of its own.
 #[test]
 fn a_repository_overrides_templates() {
@@ -101,15 +156,15 @@ fn a_repository_overrides_templates() {
         std::fs::read_to_string(project().join("workflows-templates/partials/collect.yml")).expect("the file");
     let collect = edit(
         &collect,
-        "  path: agg_*.json",
-        "  path: agg_*.json\n          retention-days: 400",
+        "  path: collected/agg_*.json",
+        "  path: collected/agg_*.json\n          retention-days: 400",
     );
     write(folder.path(), "workflows-templates/partials/collect.yml", collect);
     write(
         folder.path(),
         "workflows-templates/nightly.yml",
         "[% import 'partials/steps.yml' as steps %]\nname: Nightly\non:\n  schedule:\n    - cron: '0 3 * * *'\n\n\
-         permissions: {}\n\njobs:\n  sweep:\n    permissions: [= permissions('load', 'benchmark', 'bundle') =]\n    \
+         permissions: {}\n\njobs:\n  sweep:\n    permissions: [= permissions('e2e-tests', 'load', 'benchmark') =]\n    \
          uses: ./.github/workflows/e2e-tests.yml\n    with:\n      generate-cli-command: full-sweep --single-node\n",
     );
     write(
@@ -221,8 +276,8 @@ extra-steps:
 extra-jobs:
   chart:
     name: Chart
-    needs: [gate-publish]
-    if: ${{ !cancelled() && needs.gate-publish.outputs.comparison == 'true' }}
+    needs: [collect]
+    if: ${{ !cancelled() && needs.collect.outputs.rows > 0 }}
     steps:
       - { name: Draw, run: exec draw }
 "
@@ -247,7 +302,7 @@ fn settings_choose_the_release_the_branch_and_the_runner() {
         let text = edit(&text, "    decide: 45\n", "");
         let cache = text
             .lines()
-            .find(|line| line.contains("rust-cache"))
+            .find(|line| line.contains("Swatinem/rust-cache:"))
             .expect("a pin")
             .to_owned();
         edit(&text, &cache, "")
@@ -280,8 +335,12 @@ fn wrong_settings_are_all_said() {
             "version: v7.0.1, sha: 3d3c42e5aac5ba805825da76410c181273ba90b1",
             "version: v7.0.1, sha: v7",
         );
-        let text = edit(&text, "  decide: { contents: read,", "  decide: { content: read,");
-        let text = edit(&text, "  bundle: {}", "  bundle: { contents: admin }");
+        let text = edit(
+            &text,
+            "  benchmark: { contents: read }",
+            "  benchmark: { content: read }",
+        );
+        let text = edit(&text, "  load: {}", "  load: { contents: admin }");
         let text = edit(&text, "  default: 15", "  default: 10000");
         let text = edit(&text, "  from: build", "  from: build\n  version: v1");
         edit(
@@ -336,7 +395,7 @@ fn needs_of(path: &str) -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn every_bucket_has_a_job_that_is_gated_collected_and_judged() {
-    for (path, gate) in [("run-sweep.yml", "gate"), ("e2e-tests.yml", "setup")] {
+    for (path, gate) in [("run-sweep.yml", "canary"), ("e2e-tests.yml", "decide")] {
         let jobs = needs_of(path);
         let needs = |id: &str| {
             let found = jobs.iter().find(|(known, _)| known == id);
@@ -345,7 +404,7 @@ fn every_bucket_has_a_job_that_is_gated_collected_and_judged() {
         for bucket in Bucket::ALL {
             let job = job_of(*bucket).job.to_owned();
             assert!(needs(&job).contains(&gate.to_owned()), "{path}: {job}");
-            for waiting in ["gate-collect", "verdict"] {
+            for waiting in ["collect", "verdict"] {
                 assert!(
                     needs(waiting).contains(&job),
                     "{path}: {waiting} does not wait for {job}"

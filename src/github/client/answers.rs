@@ -124,6 +124,12 @@ pub struct Run {
     /// Its name, as its workflow's `run-name` makes it.
     #[serde(default)]
     pub display_title: String,
+    /// The branch that it ran on; `None` where that is gone.
+    #[serde(default)]
+    pub head_branch: Option<String>,
+    /// The repository of that branch; `None` where it is gone.
+    #[serde(default)]
+    pub head_repository: Option<Repository>,
 }
 
 fn first() -> u64 {
@@ -143,6 +149,25 @@ pub struct Artifact {
     /// `sha256:` and the hex digits of its archive; `None` of artifacts before 2025.
     #[serde(default)]
     pub digest: Option<String>,
+}
+
+/// Some of the artifacts of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct ArtifactPage {
+    /// How many there are in all.
+    pub total_count: usize,
+    /// Those of the page.
+    pub artifacts: Vec<Artifact>,
+}
+
+/// What a user may do in a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Permission {
+    /// `admin`, `write`, `read` or `none`; `maintain` counts as `write`, `triage` as `read`.
+    pub permission: String,
+    /// The name of the role, which may be a repository's own.
+    #[serde(default)]
+    pub role_name: String,
 }
 
 /// A job of a run.

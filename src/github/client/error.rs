@@ -73,6 +73,18 @@ impl Error {
         matches!(self, Self::Status { status: 404, .. })
     }
 
+    /// Whether the token may not see it.
+    #[must_use]
+    pub fn is_forbidden(&self) -> bool {
+        matches!(self, Self::Status { status: 403, .. })
+    }
+
+    /// Whether the hour's requests are used up.
+    #[must_use]
+    pub fn is_budget(&self) -> bool {
+        matches!(self, Self::Budget { .. })
+    }
+
     fn hint(&self) -> String {
         match self {
             Self::Setup(_) => {

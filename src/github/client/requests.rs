@@ -6,7 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::Client;
 use super::answers::{
-    Annotation, Artifact, CheckRun, Comment, Commit, Comparison, DefaultBranch, Job, Pull, Review, Run,
+    Annotation, Artifact, ArtifactPage, CheckRun, Comment, Commit, Comparison, DefaultBranch, Job, Permission, Pull,
+    Review, Run,
 };
 use super::error::{Error, told};
 use super::transport::Write;
@@ -111,6 +112,23 @@ impl Client {
         self.pages(&path, ACTIONS, RUN_PAGES, |page: Runs| page.workflow_runs)
     }
 
+    /// A page of those runs, counted from 1, whatever their conclusion; one that is not full is the last. GitHub lists
+    /// 1,000 of a search.
+    ///
+    /// # Errors
+    /// As every request.
+    pub fn runs_page(&self, file: &str, event: &str, branch: &str, page: usize) -> Result<(Vec<Run>, bool), Error> {
+        let path = self.path(&format!(
+            "actions/workflows/{}/runs?event={}&branch={}&per_page={PAGE}&page={page}",
+            encoded(file),
+            encoded(event),
+            encoded(branch),
+        ));
+        let runs: Runs = self.one(&path, ACTIONS)?;
+        let last = runs.workflow_runs.len() < PAGE;
+        Ok((runs.workflow_runs, last))
+    }
+
     /// A run.
     ///
     /// # Errors
@@ -136,6 +154,24 @@ impl Client {
     pub(crate) fn all_artifacts(&self, run: u64) -> Result<Listing<Artifact>, Error> {
         let path = self.path(&format!("actions/runs/{run}/artifacts"));
         self.pages(&path, ACTIONS, ALL_ARTIFACT_PAGES, |page: Artifacts| page.artifacts)
+    }
+
+    /// A page of the artifacts of a run, counted from 1.
+    ///
+    /// # Errors
+    /// As every request.
+    pub fn artifacts_page(&self, run: u64, page: usize) -> Result<ArtifactPage, Error> {
+        let path = format!("actions/runs/{run}/artifacts?per_page={PAGE}&page={page}");
+        self.one(&self.path(&path), ACTIONS)
+    }
+
+    /// What a user may do in the repository.
+    ///
+    /// # Errors
+    /// As every request.
+    pub fn permission(&self, login: &str) -> Result<Permission, Error> {
+        let path = self.path(&format!("collaborators/{}/permission", encoded(login)));
+        self.one(&path, "metadata: read")
     }
 
     /// The jobs of one attempt at a run.

@@ -1,30 +1,41 @@
-//! Whether a push takes over a pull request's sweep: facts in, decision out.
+//! Whether a push takes over a pull request's sweep, and whether a new commit of a pull request need not be swept again:
+//! facts in, decision out.
 //!
 //! The rules stand here; what they ask about is fetched by [`gather`]. Labels, the command, whose comment counts and
 //! what an unauthorized merge does are data of the labels file.
 
+mod command;
 pub(crate) mod gather;
+mod judge;
+
+use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::baseline::{RESULTS, WORKFLOW};
 use super::client::answers::{Artifact, Comment, Run};
 use super::decide::Carried;
 use super::text::{any_of, code, listed};
-use crate::config::labels::{Labels, Reuse, UnauthorizedMerge};
+use crate::config::labels::{Labels, UnauthorizedMerge};
 use crate::config::problem::Problem;
+use crate::plural;
+use command::authorization;
+use judge::{judge, kept};
 
 /// The artifact that holds a sweep's eval results.
 pub const EVALS: &str = "eval_results_all";
 /// The start of the names of artifacts with one agentic result each.
 pub const AGENTIC: &str = "bmk_agentic_";
 
-/// What is known of a pushed commit.
+/// What is known of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Facts {
     /// The commit.
     pub commit: String,
-    /// The merged pull requests that it belongs to.
+    /// Where the repository is shown, `https://github.com/owner/name`.
+    pub address: String,
+    /// What writers of comments may do, as far as it was asked.
+    pub access: HashMap<String, Access>,
+    /// The merged pull requests that it belongs to, or the open one that is asked about.
     pub pulls: Vec<u64>,
     /// The only one of them; `None` where there is none or more than one.
     pub pull: Option<PullFacts>,
@@ -35,14 +46,31 @@ pub struct Facts {
 pub struct PullFacts {
     /// Its number.
     pub number: u64,
+    /// Whether it is open: then a run stands in for its newest commit, not for a push.
+    pub open: bool,
     /// Its labels.
     pub labels: Vec<String>,
+    /// The name of its branch.
+    pub branch: String,
+    /// Whose branch that is, `owner/name`; `None` where the repository is gone.
+    pub repository: Option<String>,
     /// The commits that it has now.
     pub commits: Vec<String>,
     /// Its comments, the oldest first.
     pub comments: Vec<Comment>,
     /// The pinned run where there is one, then the others of its branch, the newest first.
     pub candidates: Vec<Candidate>,
+    /// Why the search ended before the last run of the branch, where it did.
+    pub stopped: Option<String>,
+}
+
+/// What somebody may do in the repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Access {
+    /// The permission, and the role behind it; nothing for somebody who is no collaborator.
+    Has(Vec<String>),
+    /// It cannot be seen, for this reason.
+    Unseen(String),
 }
 
 /// A run that may stand in.
@@ -52,6 +80,8 @@ pub struct Candidate {
     pub run: Run,
     /// Its artifacts with results, as far as they were asked for.
     pub artifacts: Vec<Artifact>,
+    /// Whether its plan is that of the commit; `None` where that was not asked.
+    pub same_plan: Option<bool>,
 }
 
 /// Who said that a sweep may be reused, and which.
@@ -61,6 +91,8 @@ pub struct Authorization {
     pub by: String,
     /// Which.
     pub which: Which,
+    /// What could not be seen of the writer.
+    pub note: Option<String>,
 }
 
 /// Which run a command asks for.
@@ -70,7 +102,7 @@ pub enum Which {
     Newest,
     /// This one.
     Pinned(u64),
-    /// What follows the command is no run's number.
+    /// What follows the command is no run's number or address.
     Unclear(String),
 }
 
@@ -88,6 +120,10 @@ pub struct Decision {
     pub run_id: Option<u64>,
     /// Whether that run did everything that it planned.
     pub complete: bool,
+    /// How that run ended, where its verdict is that of a commit of an open pull request.
+    pub verdict: Option<String>,
+    /// What could not be seen, and what was assumed instead.
+    pub notes: Vec<String>,
     /// What that run left: [`RESULTS`], [`EVALS`], and `bmk_agentic` for single agentic results.
     pub artifacts: Vec<&'static str>,
     /// What was found of each run that was looked at.
@@ -126,52 +162,8 @@ pub struct Judgement {
     pub reason: String,
 }
 
-/// Who authorizes reuse: the writer of the latest comment that starts with the command and counts.
-///
-/// # Errors
-/// Nobody does, for the reason that is given.
-pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, String> {
-    let Some(pull) = &facts.pull else {
-        return Err(match facts.pulls.len() {
-            0 => "The commit belongs to no merged pull request.".to_owned(),
-            count => format!("The commit belongs to {count} merged pull requests, not to one."),
-        });
-    };
-    let asked = |comment: &Comment| {
-        let counts = reuse.author_associations.contains(&comment.author_association);
-        let which = which(comment.body.as_deref().unwrap_or_default(), &reuse.command)?;
-        counts.then(|| Authorization {
-            by: comment.user.as_ref().map_or("somebody", |user| &user.login).to_owned(),
-            which,
-        })
-    };
-    pull.comments.iter().rev().find_map(asked).ok_or_else(|| {
-        let associations = any_of(&reuse.author_associations);
-        let command = code(&reuse.command);
-        format!(
-            "Pull request {} has no comment {command} by an {associations}.",
-            pull.number
-        )
-    })
-}
-
-/// What a comment asks for: its first line is the command and, at most, a run's number.
-fn which(body: &str, command: &str) -> Option<Which> {
-    let line = body.trim_start().lines().next()?.trim();
-    let rest = line.strip_prefix(command)?;
-    if !rest.is_empty() && !rest.starts_with(char::is_whitespace) {
-        return None;
-    }
-    Some(match rest.trim() {
-        "" => Which::Newest,
-        number => match number.parse() {
-            Ok(id) if number.bytes().all(|byte| byte.is_ascii_digit()) => Which::Pinned(id),
-            _ => Which::Unclear(number.to_owned()),
-        },
-    })
-}
-
-/// Decides about a pushed commit.
+/// Decides about a commit: one that was pushed, or the newest of an open pull request. What stands in the way of reuse
+/// refuses the push, for somebody expects that nothing is swept; a commit of a pull request is swept then.
 #[must_use]
 pub fn decide(facts: &Facts, labels: &Labels) -> Decision {
     let decision = |outcome, reason: String| Decision {
@@ -180,12 +172,15 @@ pub fn decide(facts: &Facts, labels: &Labels) -> Decision {
         pull_request: facts.pull.as_ref().map(|pull| pull.number),
         run_id: None,
         complete: false,
+        verdict: None,
+        notes: Vec::new(),
         artifacts: Vec::new(),
         candidates: Vec::new(),
         command: None,
     };
     let (pull, authorization) = match (&facts.pull, authorization(facts, &labels.reuse)) {
         (Some(pull), Ok(authorization)) => (pull, authorization),
+        (Some(pull), Err(reason)) if pull.open => return decision(Outcome::Sweep, reason),
         (_, Err(reason)) => {
             return match labels.reuse.unauthorized_merge {
                 UnauthorizedMerge::Sweep => decision(Outcome::Sweep, reason),
@@ -197,21 +192,26 @@ pub fn decide(facts: &Facts, labels: &Labels) -> Decision {
         }
         (None, Ok(_)) => unreachable!("who authorizes comments on a pull request"),
     };
+    let against = if pull.open { Outcome::Sweep } else { Outcome::Refuse };
+    let notes: Vec<String> = authorization.note.iter().cloned().collect();
     let pin = match authorization.which {
         Which::Newest => None,
         Which::Pinned(id) => Some(id),
         Which::Unclear(text) => {
-            let reason = format!("{} is not the number of a run.", code(&text));
-            return decision(Outcome::Refuse, reason);
+            let (text, address) = (code(&text), &facts.address);
+            let reason = format!("{text} is not the number of a run, nor the address of one of {address}.");
+            return decision(against, reason);
         }
     };
-    let candidates: Vec<Judgement> = pull.candidates.iter().map(|c| judgement(c, pull, pin)).collect();
+    let judged = pull.candidates.iter().map(|c| judgement(c, facts, pull, pin));
+    let candidates: Vec<Judgement> = judged.collect();
     let command = candidates.iter().find(|judgement| judgement.pinnable);
     let command = command.map(|judgement| format!("{} {}", labels.reuse.command, judgement.run_id));
     let refused = |reason: String| Decision {
         candidates: candidates.clone(),
         command: command.clone(),
-        ..decision(Outcome::Refuse, reason)
+        notes: notes.clone(),
+        ..decision(against, reason)
     };
     if let Err(reason) = allowed_by_labels(pull, labels) {
         return Decision {
@@ -226,15 +226,19 @@ pub fn decide(facts: &Facts, labels: &Labels) -> Decision {
     let Some(chosen) = chosen else {
         return refused(match pin {
             Some(id) => format!("There is no run {id}."),
-            None => format!("No run of pull request {} can be reused.", pull.number),
+            None => none_found(pull, &labels.reuse.command),
         });
     };
     let (run, judgement) = (&pull.candidates[chosen].run, &candidates[chosen]);
     if !judgement.good {
         return refused(format!("Run {} cannot be reused: {}.", run.id, judgement.reason));
     }
+    let stands_in = match pull.open {
+        true => "had the plan of this commit, and its verdict counts",
+        false => "stands in",
+    };
     let reason = format!(
-        "Run {} of {} in pull request {} stands in, as {} asked.",
+        "Run {} of {} in pull request {} {stands_in}, as {} asked.",
         run.id,
         run.head_sha.short(),
         pull.number,
@@ -243,10 +247,29 @@ pub fn decide(facts: &Facts, labels: &Labels) -> Decision {
     Decision {
         run_id: Some(run.id),
         complete: run.conclusion.as_deref() == Some("success"),
+        verdict: run.conclusion.clone().filter(|_| pull.open),
         artifacts: kept(&pull.candidates[chosen].artifacts),
         candidates: candidates[..=chosen].to_vec(),
+        notes,
         ..decision(Outcome::Reuse, reason)
     }
+}
+
+/// That no run can stand in, how many were looked at, and whether those were all.
+fn none_found(pull: &PullFacts, command: &str) -> String {
+    let looked_at = match pull.candidates.len() {
+        0 => String::new(),
+        count => format!(" {} looked at.", plural::count(count, "run")),
+    };
+    let stopped = pull.stopped.as_ref().map(|why| {
+        let pin = code(&format!("{command} RUN"));
+        format!(" The search stopped there, for {why}: {pin} pins an older one.")
+    });
+    let number = pull.number;
+    format!(
+        "No run of pull request {number} can be reused.{looked_at}{}",
+        stopped.unwrap_or_default()
+    )
 }
 
 /// Whether a pull request carries a full-sweep label, and none that forbids reuse.
@@ -278,74 +301,17 @@ fn allowed_by_labels(pull: &PullFacts, labels: &Labels) -> Result<(), String> {
     }
 }
 
-fn judgement(candidate: &Candidate, pull: &PullFacts, pin: Option<u64>) -> Judgement {
+fn judgement(candidate: &Candidate, facts: &Facts, pull: &PullFacts, pin: Option<u64>) -> Judgement {
     let run = &candidate.run;
-    let judged = judge(candidate, pull, pin == Some(run.id));
+    let judged = judge(candidate, facts, pull, pin == Some(run.id));
     Judgement {
         run_id: run.id,
         url: run.html_url.clone(),
         commit: run.head_sha.as_str().to_owned(),
         good: judged.is_ok(),
-        pinnable: judge(candidate, pull, true).is_ok(),
+        pinnable: judge(candidate, facts, pull, true).is_ok(),
         reason: judged.err().unwrap_or_default(),
     }
-}
-
-/// Whether a run can stand in, by every rule.
-fn judge(candidate: &Candidate, pull: &PullFacts, pinned: bool) -> Result<(), String> {
-    fits(&candidate.run, pull, pinned)?;
-    if !kept(&candidate.artifacts).is_empty() {
-        return Ok(());
-    }
-    match candidate.artifacts.iter().any(|artifact| has_results(&artifact.name)) {
-        true => Err("its results have expired".to_owned()),
-        false => Err("it left no results: it swept nothing".to_owned()),
-    }
-}
-
-/// Whether a run can stand in, as far as the run itself says.
-fn fits(run: &Run, pull: &PullFacts, pinned: bool) -> Result<(), String> {
-    let file = run.path.split('@').next().unwrap_or_default();
-    if file != format!(".github/workflows/{WORKFLOW}") {
-        return Err(format!("it is a run of {}, not of `{WORKFLOW}`", code(&run.path)));
-    }
-    if run.event != "pull_request" {
-        return Err(format!("it started on {}, not on `pull_request`", code(&run.event)));
-    }
-    if run.status.as_deref() != Some("completed") {
-        return Err("it has not ended yet".to_owned());
-    }
-    if !pull.commits.iter().any(|commit| commit == run.head_sha.as_str()) {
-        return Err(format!(
-            "its commit {} is not in pull request {}",
-            run.head_sha.short(),
-            pull.number
-        ));
-    }
-    match (run.conclusion.as_deref().unwrap_or("nothing"), pinned) {
-        ("success", _) | ("failure" | "cancelled", true) => Ok(()),
-        (other @ ("failure" | "cancelled"), false) => Err(format!("it ended as {}, and is not pinned", code(other))),
-        (other, _) => Err(format!("it ended as {}", code(other))),
-    }
-}
-
-fn has_results(name: &str) -> bool {
-    name == RESULTS || name == EVALS || name.starts_with(AGENTIC)
-}
-
-/// The kinds of results that have not expired.
-fn kept(artifacts: &[Artifact]) -> Vec<&'static str> {
-    let has = |is: &dyn Fn(&str) -> bool| artifacts.iter().any(|artifact| !artifact.expired && is(&artifact.name));
-    let kinds: [(&'static str, bool); 3] = [
-        (RESULTS, has(&|name| name == RESULTS)),
-        (EVALS, has(&|name| name == EVALS)),
-        (AGENTIC.trim_end_matches('_'), has(&|name| name.starts_with(AGENTIC))),
-    ];
-    kinds
-        .iter()
-        .filter(|(_, there)| *there)
-        .map(|(kind, _)| *kind)
-        .collect()
 }
 
 impl Decision {
@@ -360,6 +326,7 @@ impl Decision {
             ("reuse", (self.outcome == Outcome::Reuse).to_string()),
             ("run_id", run_id),
             ("complete", self.complete.to_string()),
+            ("verdict", self.verdict.clone().unwrap_or_default()),
             ("artifacts", serde_json::json!(self.artifacts).to_string()),
             ("reason", self.reason.clone()),
         ];

@@ -79,9 +79,9 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
         if age(&result) < last[&point] {
             newest.superseded.push(Job {
                 id: result.job().unwrap_or_default().to_owned(),
-                name: String::new(),
                 state: State::Superseded,
                 reason: format!("{source}: {}", superseded(&result, last[&point])),
+                ..Job::default()
             });
         } else if let Some(first) = taken.get(&point) {
             let message = format!("{source}: the same attempt at the same job as {first}, which stands");

@@ -46,6 +46,12 @@ pub struct EvalRow {
     /// What became of the answers of the job while it ran; for people, and not published.
     #[serde(skip)]
     pub answers: Option<Answers>,
+    /// The job whose set it is of, where that is known; not published, as the next.
+    #[serde(skip)]
+    pub job_id: Option<String>,
+    /// The worst of the numbers that the gate holds against the task's floor; not a number where one cannot be read.
+    #[serde(skip)]
+    pub worst: f64,
     /// There where a limit on samples was set: such a row measures no model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub diagnostic: bool,
@@ -173,8 +179,26 @@ fn row(
         score_name: chosen.line.name(),
         score_se: StdErr::of(chosen.line.stderr),
         higher_is_better: chosen.less_is_better.then_some(false),
+        worst: worst(&chosen),
         ..base.clone()
     })
+}
+
+/// The worst of the numbers that the gate judges a score by.
+fn worst(score: &score::Score<'_>) -> f64 {
+    let numbers = score
+        .judged
+        .iter()
+        .map(|line| score::number(line.value, score.less_is_better));
+    let worse = |a: f64, b: f64| match score.less_is_better {
+        _ if a.is_nan() || b.is_nan() => f64::NAN,
+        true => a.max(b),
+        false => a.min(b),
+    };
+    numbers
+        .map(|number| number.unwrap_or(f64::NAN))
+        .reduce(worse)
+        .unwrap_or(f64::NAN)
 }
 
 /// Everything of a row that does not depend on the task.
@@ -196,6 +220,8 @@ fn base(meta: &MetaEnv, prefix: Option<&str>, conc: u64, result: &ResultFile, so
         score_se: None,
         higher_is_better: None,
         answers: meta.answers.0,
+        job_id: None,
+        worst: f64::NAN,
         diagnostic: result.limit().is_some(),
     }
 }

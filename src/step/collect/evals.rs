@@ -12,7 +12,7 @@ use super::{folders, job_in_path, source};
 use crate::config::fields::{Field, Side};
 use crate::config::problem::Problem;
 use crate::config::thresholds::Thresholds;
-use crate::ledger::Job;
+use crate::ledger::{Job, Score};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
 use crate::step::results::file::Folder;
@@ -20,7 +20,7 @@ use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
 use crate::step::results::meta::{self, MetaEnv, Owner};
 use crate::step::results::name;
-use crate::step::validate::is_limit;
+use crate::step::validate::{Bound, is_limit, of_published};
 
 /// What rows are sorted by first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -108,7 +108,7 @@ pub fn collect(
     evals.jobs = superseded;
     evals.problems.extend(problems);
     if let Some(plan) = plan {
-        compare(plan, broken, &kept, &mut evals);
+        compare(plan, broken, &kept, thresholds, &mut evals);
     }
     for gathered in kept.into_iter().filter(|gathered| !gathered.is_foreign) {
         evals.rows.extend(gathered.rows);
@@ -255,6 +255,7 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
                 let is_limited = was_limited || result.limit().is_some();
                 rows.extend(of_file.into_iter().map(|mut row| {
                     row.diagnostic = is_limited;
+                    row.job_id.clone_from(&set.job);
                     row
                 }));
                 found.extend(problems.into_iter().map(|reason| failed(format!("{name}: {reason}"))));
@@ -317,7 +318,13 @@ fn batch_files(set: &Set<'_>) -> Files {
     (files.collect(), problems)
 }
 
-fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, gathered: &[Gathered<'_>], evals: &mut Evals) {
+fn compare(
+    plan: &[Envelope],
+    mut found: HashMap<String, Found>,
+    gathered: &[Gathered<'_>],
+    thresholds: &Thresholds,
+    evals: &mut Evals,
+) {
     let ledger = Ledger::new(plan, Row::eval_concs);
     for gathered in gathered {
         let set = &gathered.set;
@@ -340,10 +347,27 @@ fn compare(plan: &[Envelope], mut found: HashMap<String, Found>, gathered: &[Gat
                 concs,
                 problems,
                 remark: is_diagnostic.then(|| DIAGNOSTIC.to_owned()),
+                scores: gathered.rows.iter().map(|row| held(row, thresholds)).collect(),
+                diagnostic: is_diagnostic,
             },
         );
     }
     evals.jobs = ledger.jobs(&found, std::mem::take(&mut evals.jobs));
+}
+
+/// A row's score, held against what the gate holds it against.
+fn held(row: &EvalRow, thresholds: &Thresholds) -> Score {
+    let bound = Bound::of(row.higher_is_better == Some(false));
+    let threshold = thresholds.find(Some(&row.model_prefix), &row.task);
+    let floor = of_published(threshold, bound, row.n_eff.filter(|_| row.diagnostic));
+    Score {
+        task: row.task.clone(),
+        conc: row.conc,
+        score: row.score,
+        score_name: row.score_name.clone(),
+        floor,
+        passed: floor.is_some_and(|floor| bound.admits(row.worst, floor)),
+    }
 }
 
 /// What the ledger says of a job with a limit on samples.

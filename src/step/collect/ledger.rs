@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::config::problem::Problem;
-use crate::ledger::{Job, State};
+use crate::ledger::{Job, Score, State};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
 
@@ -26,6 +26,10 @@ pub struct Found {
     pub problems: Vec<String>,
     /// What is to be known of it where nothing is wrong.
     pub remark: Option<String>,
+    /// Its scores, each with what it was held against.
+    pub scores: Vec<Score>,
+    /// Whether a limit on samples was set.
+    pub diagnostic: bool,
 }
 
 impl Found {
@@ -36,7 +40,7 @@ impl Found {
             source: problem.file.clone(),
             concs: Vec::new(),
             problems: vec![problem.message.clone()],
-            remark: None,
+            ..Self::default()
         }
     }
 }
@@ -74,15 +78,19 @@ impl<'p> Ledger<'p> {
     #[must_use]
     pub fn jobs(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
         let job = |planned: &Planned<'_>| {
-            let (state, reason) = match found.get(&planned.envelope.id) {
+            let found = found.get(&planned.envelope.id);
+            let (state, reason) = match found {
                 None => (State::Missing, "no result arrived".to_owned()),
-                Some(found) => judge(&planned.concs, found),
+                Some(found) => judge(planned, found),
             };
             Job {
                 id: planned.envelope.id.clone(),
                 name: planned.envelope.name.clone(),
                 state,
                 reason,
+                scores: found.map(|found| found.scores.clone()).unwrap_or_default(),
+                diagnostic: found.is_some_and(|found| found.diagnostic),
+                ..Job::default()
             }
         };
         let named = |mut job: Job| {
@@ -94,9 +102,10 @@ impl<'p> Ledger<'p> {
     }
 }
 
-fn judge(concs: &[u64], found: &Found) -> (State, String) {
+fn judge(planned: &Planned<'_>, found: &Found) -> (State, String) {
     let mut reasons = found.problems.clone();
-    let lacking: Vec<String> = concs
+    let lacking: Vec<String> = planned
+        .concs
         .iter()
         .filter(|c| !found.concs.contains(c))
         .map(u64::to_string)
@@ -109,8 +118,26 @@ fn judge(concs: &[u64], found: &Found) -> (State, String) {
             lacking.join(", ")
         ));
     }
+    // The gate fails a job that only evaluates; in others the eval is told, and fails nothing.
+    if planned.envelope.row.eval.eval_only {
+        reasons.extend(found.scores.iter().filter(|score| !score.passed).map(missed));
+    }
     match reasons.is_empty() {
         true => (State::Done, found.remark.clone().unwrap_or_default()),
         false => (State::Failed, reasons.join("; ")),
     }
+}
+
+fn missed(score: &Score) -> String {
+    let Score {
+        task, conc, score_name, ..
+    } = score;
+    let held = match score.floor {
+        None => "which nothing judges".to_owned(),
+        Some(floor) => format!("which does not clear {floor}"),
+    };
+    format!(
+        "`{task}` at concurrency {conc} has {} for {score_name}, {held}",
+        score.score
+    )
 }

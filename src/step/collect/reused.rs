@@ -1,10 +1,11 @@
 //! The results of an earlier run, before they are taken over: whether they are whole, each once, the same as the single
 //! results that they were made of, and those that the run planned.
 //!
-//! They are held against that run's own plan. What today's policy would plan is not asked: policies may change between
-//! a pull request's sweep and its merge.
+//! They are held against that run's own plan, and against that of the commit for which they stand in: what that commit
+//! measures must be there, and nothing else. Which evals it would plan is not asked: policies may change between a pull
+//! request's sweep and its merge.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -40,15 +41,18 @@ pub struct Checked {
     pub problems: Problems,
 }
 
-/// Checks the artifacts that were downloaded to a folder. `partial` says that the run did not end well: then what is
-/// missing is counted only.
+/// Checks the artifacts that were downloaded to a folder. `against` is the plan of the commit, where that is known;
+/// `partial` says that the run did not end well: then what is missing is counted only.
 ///
 /// # Errors
 /// A folder that cannot be searched.
-pub fn check(dir: &Path, plan: &[Envelope], partial: bool) -> Result<Checked, Problem> {
+pub fn check(dir: &Path, plan: &[Envelope], against: Option<&[Envelope]>, partial: bool) -> Result<Checked, Problem> {
     let mut checked = Checked::default();
-    results(dir, plan, partial, &mut checked)?;
-    evals(dir, plan, partial, &mut checked)?;
+    let measured = results(dir, plan, partial, &mut checked)?;
+    let evaluated = evals(dir, plan, partial, &mut checked)?;
+    if let Some(against) = against {
+        hold_against(against, &measured, &evaluated, partial, &mut checked);
+    }
     if checked.results + checked.evals == 0 && checked.problems.0.is_empty() {
         let place = file::shown(dir);
         let message = format!("{place} holds neither {} nor {}", RESULTS.0, EVALS.0);
@@ -67,7 +71,53 @@ pub fn check(dir: &Path, plan: &[Envelope], partial: bool) -> Result<Checked, Pr
     Ok(checked)
 }
 
-fn results(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) -> Result<(), Problem> {
+/// What was measured, and the row that says so.
+type Measured = Vec<((String, u64), String)>;
+/// What was evaluated, and the row that says so.
+type Evaluated = Vec<(EvalJob, String)>;
+
+/// Holds what was measured and evaluated against the plan of the commit. Of evals only what they are of counts.
+fn hold_against(plan: &[Envelope], measured: &Measured, evaluated: &Evaluated, partial: bool, checked: &mut Checked) {
+    let found: HashSet<(&str, u64)> = measured
+        .iter()
+        .map(|((recipe, conc), _)| (recipe.as_str(), *conc))
+        .collect();
+    let mut planned: HashSet<(&str, u64)> = HashSet::new();
+    let throughput = plan.iter().filter(|envelope| !envelope.row.eval.eval_only);
+    for envelope in throughput {
+        let recipe = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
+        for conc in envelope.row.conc.points() {
+            planned.insert((recipe, *conc));
+            if !found.contains(&(recipe, *conc)) {
+                let missing = format!("{} (throughput at concurrency {conc})", envelope.name);
+                if !partial {
+                    let message = format!("{missing} is planned by the commit, and the run did not measure it");
+                    let hint = "pin a run of the same plan, or delete the comment to sweep anew";
+                    checked.problems.push(Problem::file("", message).hint(hint));
+                }
+                if !checked.missing.contains(&missing) {
+                    checked.missing.push(missing);
+                }
+            }
+        }
+    }
+    let unplanned = |source: &str| problem(source, "the commit does not plan it".to_owned());
+    for ((recipe, conc), source) in measured {
+        if !planned.contains(&(recipe.as_str(), *conc)) {
+            checked.problems.push(unplanned(source));
+        }
+    }
+    let of_plan: HashSet<EvalJob> = plan.iter().map(|envelope| eval_job(envelope, 0)).collect();
+    for (job, source) in evaluated {
+        let mut job = job.clone();
+        job.1[2] = 0;
+        if !of_plan.contains(&job) {
+            checked.problems.push(unplanned(source));
+        }
+    }
+}
+
+fn results(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) -> Result<Measured, Problem> {
     let mut planned: Planned<'_, (&str, u64)> = Planned::default();
     for envelope in plan.iter().filter(|envelope| !envelope.row.eval.eval_only) {
         let fingerprint = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
@@ -95,6 +145,12 @@ fn results(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) 
         }
     }
     checked.results = rows.len();
+    let measured = rows.iter().filter(|row| row.lacking().is_empty());
+    let measured = measured.map(|row| {
+        let (recipe, conc) = row.measured();
+        ((recipe.to_owned(), conc), row.source().to_owned())
+    });
+    let measured = measured.collect();
     planned.finish("throughput", partial, checked);
     let raw = throughput::collect(&dir.join(RAW), Some(plan), &path)?;
     checked.problems.extend(Problems(raw.problems));
@@ -102,10 +158,11 @@ fn results(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) 
         &path,
         &values(&rows),
         &values(&raw.aggregates),
+        |row| row["recipe_fingerprint"].to_string(),
         partial,
         &mut checked.problems,
     );
-    Ok(())
+    Ok(measured)
 }
 
 /// What a published eval row says of its job.
@@ -151,7 +208,8 @@ impl EvalRow {
 
 type EvalJob = ([String; 4], [u64; 3]);
 
-fn evals(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) -> Result<(), Problem> {
+fn evals(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) -> Result<Evaluated, Problem> {
+    let mut evaluated = Evaluated::new();
     let mut planned: Planned<'_, EvalJob> = Planned::default();
     for envelope in plan {
         for conc in envelope.row.eval_concs() {
@@ -177,6 +235,7 @@ fn evals(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) ->
             let of_task = by_task.entry(task).or_insert_with(|| planned.clone());
             checked.problems.0.extend(of_task.take(row.job(), &source));
             planned.see(&row.job());
+            evaluated.push((row.job(), source));
         } else {
             checked
                 .problems
@@ -200,8 +259,8 @@ fn evals(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) ->
         values.into_iter().map(strip).collect::<Vec<_>>()
     };
     let (found, made) = (without_source(rows), without_source(values(&raw.rows)));
-    compare(&path, &found, &made, partial, &mut checked.problems);
-    Ok(())
+    compare(&path, &found, &made, identity, partial, &mut checked.problems);
+    Ok(evaluated)
 }
 
 fn eval_job(envelope: &Envelope, conc: u64) -> EvalJob {
@@ -289,19 +348,29 @@ impl<'p, K: std::hash::Hash + Eq + Clone> Planned<'p, K> {
     }
 }
 
-/// Holds what was published against what the single results give.
-fn compare(path: &Path, published: &[Value], made: &[Value], partial: bool, problems: &mut Problems) {
-    // A run that was cancelled may have bundled nothing.
+/// Holds what was published against what the single results give. A run that did not end well may have withheld whole
+/// units, which `unit` tells apart.
+fn compare(
+    path: &Path,
+    published: &[Value],
+    made: &[Value],
+    unit: impl Fn(&Value) -> String,
+    partial: bool,
+    problems: &mut Problems,
+) {
+    // A run that was cancelled may have left nothing.
     if partial && made.is_empty() {
         return;
     }
+    let units: HashSet<String> = published.iter().map(&unit).collect();
+    let is_withheld = |value: &Value| partial && !units.contains(&unit(value));
     let mut left: HashMap<String, Vec<usize>> = HashMap::new();
     for (index, value) in published.iter().enumerate() {
         left.entry(sorted(value)).or_default().push(index);
     }
     let name = file::shown(path);
     for value in made {
-        if left.get_mut(&sorted(value)).and_then(Vec::pop).is_none() {
+        if left.get_mut(&sorted(value)).and_then(Vec::pop).is_none() && !is_withheld(value) {
             problems.push(problem(
                 &name,
                 format!("it lacks a single result as it is: {}", identity(value)),

@@ -5,6 +5,7 @@ use super::evals::Evals;
 use super::throughput::{Aggregate, Throughput};
 use crate::config::fields::{Field, Side};
 use crate::config::problem::Problem;
+use crate::ledger::publish::{Recipe, RunLedger};
 use crate::ledger::{Job, State};
 use crate::plural;
 use crate::step::markdown;
@@ -110,6 +111,38 @@ pub fn throughput(results: &Throughput) -> String {
     notes(&mut text, &results.problems, &results.jobs, &results.unplanned);
     let rows = throughput_rows(&results.aggregates);
     table(&mut text, "Results", &throughput_columns(), &rows);
+    text
+}
+
+/// The columns of recipes that are withheld.
+pub const WITHHELD: [&str; 4] = ["Recipe", "Fingerprint", "Done", "Why it is withheld"];
+
+/// The recipes that are withheld, for a table.
+#[must_use]
+pub fn withheld_rows(ledger: &RunLedger) -> Vec<Vec<String>> {
+    let row = |recipe: &Recipe| {
+        vec![
+            recipe.name.clone(),
+            recipe.recipe.chars().take(SHOWN_DIGITS).collect(),
+            format!("{} of {}", recipe.done, recipe.planned),
+            recipe.reason.clone(),
+        ]
+    };
+    ledger.withheld().map(row).collect()
+}
+
+/// Digits of a fingerprint that people are shown, as in the names of results.
+const SHOWN_DIGITS: usize = 16;
+
+/// The summary of a whole run: what is published and what is withheld, every job that is not done, and the rows.
+#[must_use]
+pub fn sweep(ledger: &RunLedger, superseded: &[Job], results: &Throughput, of_evals: &Evals) -> String {
+    let mut text = format!("### Published results\n\n{}\n\n", ledger.sentence());
+    table(&mut text, "Withheld", &WITHHELD, &withheld_rows(ledger));
+    let jobs: Vec<Job> = ledger.jobs.iter().chain(superseded).cloned().collect();
+    notes(&mut text, &[], &jobs, &[]);
+    text.push_str(&throughput(results));
+    text.push_str(&evals(of_evals));
     text
 }
 

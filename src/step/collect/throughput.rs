@@ -288,6 +288,12 @@ impl Aggregate {
         &self.source
     }
 
+    /// The id of its job, where that is known.
+    #[must_use]
+    pub fn job(&self) -> Option<&str> {
+        self.job.as_deref()
+    }
+
     /// The fields that say what was measured and that are missing.
     #[must_use]
     pub fn lacking(&self) -> Vec<&'static str> {

@@ -114,14 +114,15 @@ fn cells(measured: &Measured) -> Vec<String> {
     ]
 }
 
-/// The step summary; `over` are the points that got worse than is allowed.
+/// The step summary; `over` are the points that got worse than is allowed, `withheld` the recipes that are not compared.
 #[must_use]
-pub fn markdown(comparison: &Comparison, over: &[String]) -> String {
+pub fn markdown(comparison: &Comparison, over: &[String], withheld: &[String]) -> String {
     let mut text = format!("### Comparison: {}\n\n", counted(comparison));
     for sentence in &comparison.empty {
         text.push_str(&format!("Nothing to compare: {}.\n\n", markdown::escape(sentence)));
     }
     list(&mut text, "Worse than allowed", over.iter());
+    list(&mut text, "Withheld, and not compared", withheld.iter());
     table(&mut text, "Throughput and latency", points(comparison));
     table(&mut text, "Scores", scores(comparison));
     list(&mut text, "Only before", comparison.only_baseline.iter());

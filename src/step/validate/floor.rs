@@ -39,6 +39,19 @@ pub(super) fn of(judge: &Judge<'_>, result: &ResultFile, task: &str, less_is_bet
     })
 }
 
+/// The bound that a published score is held against, by the rules of [`of`]: `count` samples were judged of a run with a
+/// limit, `None` of one without. `None` where the threshold has nothing for this direction.
+pub(crate) fn of_published(threshold: Option<&Threshold>, bound: Bound, count: Option<f64>) -> Option<f64> {
+    let value = match (bound, threshold) {
+        (Bound::Max, threshold) => threshold?.max()?,
+        (Bound::Min, Some(threshold)) => threshold.min_score()?,
+        (Bound::Min, None) => super::MIN_SCORE,
+    };
+    let calibrated = threshold.and_then(Threshold::calibrated).zip(count);
+    let scaled = calibrated.and_then(|(calibrated, count)| scaled(calibrated, value, count));
+    Some(scaled.map_or(value, |(_, _, scaled)| scaled))
+}
+
 /// A bound that was calibrated on runs of `samples`, for a run of `count`: chance moves a score by the root of the
 /// counts' ratio further from its mean. With both counts.
 #[allow(clippy::cast_precision_loss, reason = "counts of samples stay far below 2^53")]

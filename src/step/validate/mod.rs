@@ -16,6 +16,7 @@ mod silence;
 use std::path::{Path, PathBuf};
 
 pub use asked::Asked;
+pub(crate) use floor::of_published;
 pub use report::{Bound, Check, Report, Silence};
 
 use super::results::lm_eval::ResultFile;

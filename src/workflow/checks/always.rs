@@ -19,7 +19,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 let span = job.get("if").map_or(job.id.span, |node| node.span);
                 problems.push(
                     file.finding(&workflow::ALWAYS_ON_GPU, span, message)
-                        .hint("write `!cancelled()` and one output of `sweepctl gate`"),
+                        .hint("write `!cancelled()` and what must hold of the jobs before it"),
                 );
             }
         }

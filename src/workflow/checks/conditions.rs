@@ -23,7 +23,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                     job.id.text()
                 );
                 let span = job.get("if").map_or(job.id.span, |node| node.span);
-                let hint = "write `!cancelled() && needs.<gate>.outputs.<name> == 'true'`";
+                let hint = "write `!cancelled() && needs.<job>.outputs.<name> == 'true'`";
                 problems.push(file.finding(&workflow::SKIPPED_BEHIND, span, message).hint(hint));
             }
         }

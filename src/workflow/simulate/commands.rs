@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::evaluate::Scope;
-use super::template;
+use super::evaluate::{Scope, Status};
+use super::template::{self, Condition};
 use super::value::Value;
 use crate::config::problem::{Problem, Problems};
 use crate::config::tree::Node;
 use crate::github::decide::Decision;
 use crate::github::gate::{self, For};
-use crate::github::needs::Needs;
+use crate::github::needs::{JobResult, Need, Needs};
 use crate::github::verdict::{self, Course, Planned};
 use crate::plan_files;
 use crate::workflow::tree::{get, pairs};
@@ -52,35 +52,44 @@ pub struct Commands {
 pub(super) type Outputs = Vec<(String, String)>;
 
 impl Commands {
-    /// The context `steps` after a job's steps all ran.
+    /// The context `steps` after a job's steps all succeeded, but for those whose condition skips them.
     ///
     /// # Errors
     /// The first command that would fail the job.
     pub(super) fn steps(&self, steps: &[Node<'_>], scope: &Scope, needs: &Needs) -> Result<Value, Problems> {
-        let mut all = Vec::new();
+        let mut known = needs.clone();
+        let mut all: Vec<(String, Value)> = Vec::new();
         for step in steps {
-            let outputs = match get(step, "run") {
-                Some(script) => self.step(&words(script.text(), step, scope), needs)?,
-                None => Outputs::new(),
+            let scope = scope.clone().with("steps", all.iter().cloned().collect());
+            let (result, outputs) = match (is_skipped(step, &scope), get(step, "run")) {
+                (true, _) => (JobResult::Skipped, Outputs::new()),
+                (false, Some(script)) => {
+                    let words = words(script.text(), step, &scope);
+                    (JobResult::Success, self.step(&words, &known)?)
+                }
+                (false, None) => (JobResult::Success, Outputs::new()),
             };
             let Some(id) = get(step, "id") else { continue };
-            let outputs: Value = outputs
+            let said: Value = outputs
                 .iter()
                 .map(|(name, value)| (name, value.as_str().into()))
                 .collect();
-            let step: Value = [
-                ("outputs", outputs),
-                ("outcome", "success".into()),
-                ("conclusion", "success".into()),
+            let said: Value = [
+                ("outputs", said),
+                ("outcome", result.as_str().into()),
+                ("conclusion", result.as_str().into()),
             ]
             .into_iter()
             .collect();
-            all.push((id.text().to_owned(), step));
+            all.push((id.text().to_owned(), said));
+            let outputs = outputs.into_iter().collect();
+            known.0.insert(id.text().to_owned(), Need { result, outputs });
         }
         Ok(all.into_iter().collect())
     }
 
-    /// The outputs of one step, by the command of this binary that it runs; of any other none are known.
+    /// The outputs of one step, by the command of this binary that it runs; of any other none are known. `needs` are the
+    /// jobs that were waited for, and the steps before it.
     fn step(&self, words: &[String], needs: &Needs) -> Result<Outputs, Problems> {
         let Some(at) = words.iter().position(|word| word == "sweepctl") else {
             return Ok(Outputs::new());
@@ -91,14 +100,15 @@ impl Commands {
             // GitHub is not asked: nothing stands in, unless an output of the job is given that says so.
             ["reuse", flag, ..] if flag.starts_with("--") => Ok(vec![("reuse".to_owned(), false.to_string())]),
             ["plan" | "dispatch-plan", rest @ ..] if rest.contains(&"--emit") => {
-                Ok(plan_files::outputs(&self.plan()?.planned.index))
+                let plan = self.plan()?;
+                Ok(plan_files::outputs(&plan.planned.index, &plan.folder)?)
             }
             ["gate", rest @ ..] => {
                 let asked = option(rest, "--for").unwrap_or_default();
                 let asked = <For as clap::ValueEnum>::from_str(asked, false)
                     .map_err(|error| Problem::file("", format!("gate --for: {error}")))?;
                 let plan = self.plan().ok().map(|plan| &plan.planned.index);
-                Ok(gate::gate(asked, needs, plan)?.outputs())
+                Ok(gate::gate(asked, needs, plan, None)?.outputs())
             }
             ["shard", rest @ ..] => {
                 let plan = self.plan()?;
@@ -106,17 +116,14 @@ impl Commands {
                 let index = option(rest, "--index")
                     .and_then(|index| index.parse().ok())
                     .unwrap_or(0);
-                let (jobs, max_parallel) = plan_files::shard_or_canary(&plan.folder, bucket, index)?;
-                Ok(plan_files::shard_outputs(&jobs, max_parallel))
+                let jobs = plan_files::shard_or_canary(&plan.folder, bucket, index)?;
+                Ok(plan_files::shard_outputs(&jobs))
             }
-            ["collect", what @ ("results" | "evals"), ..] => {
-                let index = self.plan().ok().map(|plan| &plan.planned.index);
-                let planned = |index: &plan_files::Index| match *what {
-                    "evals" => index.eval_jobs,
-                    _ => index.throughput_jobs,
-                };
-                // A row a job: what a sweep without faults leaves.
-                Ok(vec![("rows".to_owned(), index.map_or(0, planned).to_string())])
+            ["collect", "sweep", ..] => {
+                let jobs = self.plan().map_or(0, |plan| plan.planned.index.jobs);
+                // A row a job, and nothing withheld: what a sweep without faults leaves.
+                let said = [("rows", jobs), ("published", jobs), ("withheld", 0)];
+                Ok(said.map(|(name, count)| (name.to_owned(), count.to_string())).into())
             }
             ["verdict", ..] => self.judged(needs).map(|()| Outputs::new()),
             _ => Ok(Outputs::new()),
@@ -138,6 +145,23 @@ impl Commands {
         verdict.extend(self.later.clone());
         Problems(verdict.hints).into_result()
     }
+}
+
+/// Whether a step's condition is false while all before it succeeded. One that asks what is not known before a run does
+/// not skip it.
+fn is_skipped(step: &Node<'_>, scope: &Scope) -> bool {
+    let Some(text) = get(step, "if").map(Node::text) else {
+        return false;
+    };
+    let status = Status {
+        success: true,
+        failure: false,
+        cancelled: false,
+    };
+    let scope = scope.clone().in_status(status);
+    let holds =
+        Condition::parse(text).and_then(|condition| condition.map(|condition| condition.holds(&scope)).transpose());
+    matches!(holds, Ok(Some(false)))
 }
 
 /// The words of a script, with the step's variables in them. Nothing is run.

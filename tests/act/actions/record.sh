@@ -1,8 +1,11 @@
-# A job at full size: it notes its envelope, which nothing else may have, and leaves a result under its artifact's name.
+# A job at full size: it notes its envelope, which nothing else may have, and leaves a result of each of its concurrencies.
 set -euo pipefail
-envelope=${WITH_0#envelope=}
+envelope=
+for input in "${!WITH_@}"; do
+    [[ ${!input} != envelope=* ]] || envelope=${!input#envelope=}
+done
 field() {
-    [[ $envelope =~ \"$1\":\ *\"?([^\",}]*) ]] && value=${BASH_REMATCH[1]} || value=
+    [[ $envelope =~ \"$1\":[[:space:]]*\"?([^\",}]*) ]] && value=${BASH_REMATCH[1]} || value=
 }
 kind=bmk
 field scenario-type
@@ -12,5 +15,10 @@ name=$value
 field id
 set -o noclobber
 printf '%s' "$envelope" >"$ACT_ENVELOPES/$value"
-mkdir "$ACT_ARTIFACTS/${kind}_${name}_$value"
-printf '{}' >"$ACT_ARTIFACTS/${kind}_${name}_$value/result.json"
+artifact=$ACT_ARTIFACTS/${kind}_${name}_$value
+mkdir "$artifact"
+[[ $envelope =~ \"conc\":[[:space:]]*\[?([0-9,[:space:]]+) ]]
+IFS=$', \n' read -rd '' -a concs <<<"${BASH_REMATCH[1]}" || true
+for conc in "${concs[@]}"; do
+    printf '{"conc": %s}' "$conc" >"$artifact/agg_conc$conc.json"
+done
