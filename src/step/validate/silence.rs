@@ -1,6 +1,6 @@
 //! How many questions have no answer. Silence is no wrong answer: it points at the server or the chat template.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
@@ -18,12 +18,53 @@ static NAME: LazyLock<Regex> = LazyLock::new(|| {
         .expect("a constant pattern")
 });
 
+/// The result files that sample files are held against.
+struct Results<'r> {
+    /// By the concurrency in their names.
+    by_conc: HashMap<Option<u64>, Vec<&'r ResultFile>>,
+    /// The tasks that have a line in any of them.
+    tasks: HashSet<&'r str>,
+}
+
+impl<'r> Results<'r> {
+    fn of(results: &'r [(&PathBuf, ResultFile)]) -> Self {
+        let mut by_conc: HashMap<Option<u64>, Vec<&ResultFile>> = HashMap::new();
+        for (path, result) in results {
+            by_conc
+                .entry(name::concurrency(&file::shown(path)))
+                .or_default()
+                .push(result);
+        }
+        let tasks = results.iter().flat_map(|(_, result)| result.tasks());
+        Self {
+            by_conc,
+            tasks: tasks.map(|(task, _)| task).collect(),
+        }
+    }
+
+    /// The result file that samples belong to: the one of their concurrency, or the only one.
+    fn of_samples(&self, samples: &str) -> Option<&'r ResultFile> {
+        match self.by_conc.get(&name::concurrency(samples))?.as_slice() {
+            [only] => Some(only),
+            _ => None,
+        }
+    }
+
+    /// The task of a sample file, by its name, where a result has one of that name.
+    fn task(&self, samples: &str) -> Option<String> {
+        let name = Path::new(samples).file_name()?.to_string_lossy();
+        let task = NAME.captures(&name)?[1].to_owned();
+        self.tasks.contains(task.as_str()).then_some(task)
+    }
+}
+
 /// Checks every sample file that lies beside the results.
 pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], report: &mut Report) {
+    let results = Results::of(results);
     for path in sample_files(judge, &mut report.problems) {
         let shown = file::shown(&path);
         match samples::count(&path) {
-            Ok(answers) => one(judge, results, &shown, answers, report),
+            Ok(answers) => one(judge, &results, &shown, answers, report),
             Err(reason) => {
                 let hint = "the eval was stopped or its disk is full: see its log, and run it again";
                 report
@@ -34,9 +75,9 @@ pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], repor
     }
 }
 
-fn one(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], shown: &str, answers: Answers, report: &mut Report) {
-    let result = result_of(results, shown);
-    let task = task_of(shown, results);
+fn one(judge: &Judge<'_>, results: &Results<'_>, shown: &str, answers: Answers, report: &mut Report) {
+    let result = results.of_samples(shown);
+    let task = results.task(shown);
     let set = task
         .as_deref()
         .and_then(|task| judge.threshold(task)?.calibrated()?.max_empty);
@@ -99,24 +140,4 @@ fn sample_files(judge: &Judge<'_>, problems: &mut Vec<Problem>) -> Vec<PathBuf> 
         }
     }
     found
-}
-
-/// The result file that samples belong to: the one of their concurrency, or the only one.
-fn result_of<'r>(results: &'r [(&PathBuf, ResultFile)], samples: &str) -> Option<&'r ResultFile> {
-    let conc = name::concurrency(samples);
-    let mut fitting = results
-        .iter()
-        .filter(|(path, _)| name::concurrency(&file::shown(path)) == conc);
-    match (fitting.next(), fitting.next()) {
-        (Some((_, only)), None) => Some(only),
-        _ => None,
-    }
-}
-
-/// The task of a sample file, by its name, where a result has one of that name.
-fn task_of(samples: &str, results: &[(&PathBuf, ResultFile)]) -> Option<String> {
-    let name = Path::new(samples).file_name()?.to_string_lossy();
-    let task = NAME.captures(&name)?[1].to_owned();
-    let known = results.iter().any(|(_, result)| result.has_line(&task));
-    known.then_some(task)
 }
