@@ -1,5 +1,7 @@
 //! What the decision on reuse asks about, fetched as far as it is needed.
 
+use std::collections::hash_map::Entry;
+
 use super::command::{asked, authorization};
 use super::judge::{fits, judge};
 use super::{AGENTIC, Access, Candidate, EVALS, Facts, PullFacts, Which};
@@ -110,15 +112,15 @@ fn permissions(client: &Client, facts: &mut Facts, reuse: &Reuse) -> Result<(), 
     let logins = counting.filter_map(|comment| Some(comment.user.as_ref()?.login.clone()));
     let logins: Vec<String> = logins.collect();
     for login in logins {
-        if !facts.access.contains_key(&login) {
-            let access = match client.permission(&login) {
+        if let Entry::Vacant(entry) = facts.access.entry(login) {
+            let access = match client.permission(entry.key()) {
                 Ok(found) => Access::Has(vec![found.permission, found.role_name]),
                 Err(error) if error.is_forbidden() => Access::Unseen("the token may not ask".to_owned()),
                 // No such user any more, or none of this repository.
                 Err(error) if error.is_not_found() => Access::Has(Vec::new()),
                 Err(error) => return Err(error),
             };
-            facts.access.insert(login, access);
+            entry.insert(access);
         }
         let asked = |by: &String| facts.access.contains_key(by);
         if authorization(facts, reuse).is_ok_and(|authorization| asked(&authorization.by)) {
@@ -145,14 +147,14 @@ impl Search<'_> {
             Which::Pinned(id) => Some(*id),
             Which::Unclear(_) => return Ok(()),
         };
-        match pin.map(|id| self.client.run(id)) {
-            None => {}
-            Some(Err(error)) if error.is_not_found() => {}
-            Some(run) => {
-                if self.add(run?, true)? {
-                    return Ok(());
-                }
-            }
+        let pinned = match pin.map(|id| self.client.run(id)).transpose() {
+            Err(error) if error.is_not_found() => None,
+            pinned => pinned?,
+        };
+        if let Some(run) = pinned
+            && self.add(run, true)?
+        {
+            return Ok(());
         }
         match self.of_branch(pin) {
             // What was found so far may do, and the way out is a pin.
