@@ -40,6 +40,29 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     table::table(head, rows, table::Screen::of_stdout())
 }
 
+/// Text for people with every line cut to the width of the terminal, but for those that hold an address; and how many rows
+/// of the terminal it takes.
+#[must_use]
+pub fn fitted(text: &str) -> (String, usize) {
+    let width = usize::from(table::Screen::of_stdout().width);
+    let (mut out, mut rows) = (String::with_capacity(text.len()), 0);
+    for line in text.lines() {
+        let length = line.chars().count();
+        match length > width && !line.contains("://") {
+            true => {
+                out.extend(line.chars().take(width.saturating_sub(1)).chain(['…']));
+                rows += 1;
+            }
+            false => {
+                out.push_str(line);
+                rows += length.div_ceil(width).max(1);
+            }
+        }
+        out.push('\n');
+    }
+    (out, rows)
+}
+
 /// Prints text for people.
 ///
 /// # Errors

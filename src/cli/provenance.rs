@@ -1,0 +1,41 @@
+//! `sweepctl provenance`: what a run's results come from, as one JSON.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::client::RunArgs;
+use super::output;
+use crate::config::problem::Problems;
+use crate::github::provenance::gather;
+
+const AFTER_HELP: &str = "\
+The record is JSON, also on a terminal. What the token may not see, or is gone, is named in `notes`.
+
+The token is that of GH_TOKEN, else GITHUB_TOKEN; it needs `actions: read`, `contents: read` and `pull-requests: read`.";
+
+/// `sweepctl provenance`
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Provenance {
+    #[command(flatten)]
+    run: RunArgs,
+    /// The run's plan: its folder, its index, or a list of envelopes
+    #[arg(long, value_name = "FILE|DIR")]
+    plan: Option<PathBuf>,
+}
+
+impl Provenance {
+    /// Asks and prints.
+    ///
+    /// # Errors
+    /// A plan that cannot be read, and requests that fail.
+    pub fn run(&self) -> anyhow::Result<()> {
+        let client = self.run.client()?;
+        let run = client.run(self.run.run.id).map_err(Problems::from)?;
+        let record = gather::provenance(&client, run, self.plan.as_deref())?;
+        let mut text = serde_json::to_vec_pretty(&record)?;
+        text.push(b'\n');
+        output::write(&text)
+    }
+}
