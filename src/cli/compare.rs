@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
@@ -9,6 +10,7 @@ use super::{Told, annotate, output};
 use crate::config::problem::{Problem, Problems, printable};
 use crate::runner;
 use crate::step::compare::{self, Comparison, Metrics, summary};
+use crate::step::results::file;
 
 const AFTER_HELP: &str = "\
 Two measurements are of one point if they have the same model prefix, hardware, framework, precision, speculative \
@@ -41,6 +43,9 @@ pub struct Compare {
     /// Fail where a point got worse by more than so many percent in any compared metric
     #[arg(long, value_name = "PERCENT", value_parser = percentage)]
     max_regression: Option<f64>,
+    /// Write the JSON to a file too; `sweepctl comment --comparison` reads it
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -74,12 +79,17 @@ impl Compare {
         let over = |limit: f64| comparison.points.iter().filter_map(move |point| point.over(limit));
         let over: Vec<String> = self.max_regression.into_iter().flat_map(over).collect();
         runner::summarize(&summary::markdown(&comparison, &over))?;
+        let printed = Printed {
+            comparison: &comparison,
+            max_regression: self.max_regression,
+            regressions: &over,
+        };
+        if let Some(file) = &self.output {
+            file::write_atomic(file, &serde_json::to_vec(&printed)?)
+                .with_context(|| format!("`{}` cannot be written", file.display()))?;
+        }
         match output::wants_json(self.json) {
-            true => output::json(&Printed {
-                comparison: &comparison,
-                max_regression: self.max_regression,
-                regressions: &over,
-            })?,
+            true => output::json(&printed)?,
             false => print(&comparison)?,
         }
         for sentence in &comparison.empty {

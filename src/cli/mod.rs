@@ -8,6 +8,7 @@ pub(crate) mod clean;
 pub(crate) mod client;
 pub(crate) mod collect;
 pub(crate) mod comment;
+mod comment_changes;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod dispatch;

@@ -16,6 +16,8 @@ use crate::plan_files::CANARY;
 pub const BENCHMARK: &str = "Benchmark";
 /// The name of the canary's job.
 const CANARY_TITLE: &str = "Canary";
+/// What jobs without a GPU are called together.
+pub const HOSTED: &str = "hosted";
 /// What parts the name of a job from those of the jobs that called it.
 const CALLED: &str = " / ";
 
@@ -75,6 +77,25 @@ pub enum Place {
     Gpu(&'static str),
     /// It takes none.
     Hosted,
+    /// It is no job of its own: a bucket's job that called nothing.
+    Caller,
+}
+
+impl Place {
+    /// Whether it takes GPUs.
+    #[must_use]
+    pub fn takes_gpus(self) -> bool {
+        matches!(self, Self::Gpu(_))
+    }
+
+    /// Its bucket; `hosted` where it takes no GPU.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gpu(bucket) => bucket,
+            Self::Hosted | Self::Caller => HOSTED,
+        }
+    }
 }
 
 /// Tells where jobs belong: by the plan, where there is one, else by the titles of the workflow's jobs.
@@ -113,7 +134,11 @@ impl Places {
             return Place::Gpu(title);
         }
         let planned = parts.iter().find_map(|part| self.by_name.get(*part));
-        planned.map_or(Place::Hosted, |bucket| Place::Gpu(bucket))
+        match planned {
+            Some(bucket) => Place::Gpu(bucket),
+            None if title.is_some() && parts.len() == 1 => Place::Caller,
+            None => Place::Hosted,
+        }
     }
 }
 
@@ -200,7 +225,7 @@ mod tests {
             ),
             ("Canary / m1 c4 / Benchmark", Place::Gpu("canary")),
             ("One node, 8k1k / Load", Place::Hosted),
-            ("One node, 8k1k", Place::Hosted),
+            ("One node, 8k1k", Place::Caller),
             ("Benchmark", Place::Hosted),
             ("Something / Benchmark", Place::Hosted),
             ("Decide", Place::Hosted),

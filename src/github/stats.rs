@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::client::answers::{Job, Run, Step};
-use super::run_jobs::{self, Execution, Place, Places, seconds};
+use super::run_jobs::{self, Execution, Places, seconds};
 use super::triage::LAUNCH;
 use crate::config::master::search_space::Nodes;
 use crate::matrix::envelope::Envelope;
@@ -94,7 +94,7 @@ fn of_job(execution: Execution, planned: &HashMap<&str, &Envelope>, places: &Pla
     let runner_name = job.runner_name.clone().filter(|name| !name.is_empty());
     let ran = runner_name.is_some();
     // A caller's name stands before that of the job that it called; only the job on a GPU holds GPUs.
-    let takes_gpus = places.of(&job.name) != Place::Hosted;
+    let takes_gpus = places.of(&job.name).takes_gpus();
     let envelope = job
         .name
         .split(" / ")
@@ -208,7 +208,7 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
 pub fn first_gpu_job(run: &Run, jobs: &[JobTime], places: &Places) -> FirstGpuJob {
     let on_gpus = || {
         jobs.iter()
-            .filter(|job| job.attempt == 1 && places.of(&job.name) != Place::Hosted)
+            .filter(|job| job.attempt == 1 && places.of(&job.name).takes_gpus())
     };
     let taken = on_gpus().filter(|job| job.runner_name.is_some());
     let earliest = |times: &mut dyn Iterator<Item = Option<&String>>| -> Option<Timestamp> {

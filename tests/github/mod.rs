@@ -3,6 +3,12 @@
 mod asking;
 mod check;
 mod dispatch;
+mod provenance;
+mod recover;
 mod reuse;
+mod run_jobs;
 mod server;
+mod stats;
 mod telling;
+mod triage;
+mod watch;

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use super::client::answers::{Annotation, Job, Run};
-use super::run_jobs::{self, Place, Places, State};
+use super::run_jobs::{self, Places, State};
 use super::watch::{LONGEST_QUEUE, failed_step};
 use crate::step::launch::failure::Kind;
 
@@ -300,10 +300,7 @@ pub fn judge(facts: &[Facts], places: &Places, max_attempts: u64) -> Vec<Judged>
         Some(Judged {
             job_id: facts.job.id,
             name: run_jobs::short(&facts.job.name).to_owned(),
-            bucket: match places.of(&facts.job.name) {
-                Place::Gpu(bucket) => bucket.to_owned(),
-                Place::Hosted => "hosted".to_owned(),
-            },
+            bucket: places.of(&facts.job.name).name().to_owned(),
             url: facts.job.html_url.clone(),
             class: cause.class,
             step: cause.step,
@@ -394,4 +391,22 @@ pub fn counts(judged: &[Judged]) -> Vec<(Class, usize)> {
     }
     let count = |class| counts.get(&class).map(|count| (class, *count));
     Class::ALL.into_iter().filter_map(count).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_workflow_calls_its_steps_so() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/.github/workflows/benchmark-tmpl.yml");
+        let job = std::fs::read_to_string(path).expect("the file");
+        let uploads = job.lines().filter(|line| line.trim_start().starts_with("- name: Upload ")).count();
+        assert!(uploads > 3, "{uploads}");
+        // GitHub's own steps stand in no file.
+        let own = AFTERWARDS.iter().filter(|name| !["Complete job", "Stop containers"].contains(name));
+        for name in [LAUNCH, GATE, "Clean", "Check out"].iter().chain(own) {
+            assert!(job.contains(&format!("- name: {name}\n")), "{name}");
+        }
+    }
 }

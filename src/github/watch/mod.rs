@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::client::answers::{Job, Run};
-use super::run_jobs::{self, Place, Places, State};
+use super::run_jobs::{self, HOSTED, Place, Places, State};
 use crate::matrix::bucket::Bucket;
 use crate::plan_files::{CANARY, Index};
 use pools::Pool;
@@ -19,8 +19,6 @@ pub const LONGEST_QUEUE: u64 = 24 * 3600;
 const WARN_FROM: u64 = LONGEST_QUEUE / 4 * 3;
 /// Failed jobs that are listed.
 const LISTED: usize = 8;
-/// The row of jobs that take no GPU.
-const HOSTED: &str = "hosted";
 
 /// What is known of a run.
 #[derive(Debug)]
@@ -196,11 +194,10 @@ fn lines(facts: &Facts<'_>, age: &impl Fn(Option<&String>) -> Option<u64>) -> Ve
         })
         .collect();
     for job in facts.jobs {
-        let bucket = match facts.places.of(&job.name) {
-            Place::Gpu(bucket) => bucket,
-            Place::Hosted => HOSTED,
+        let place = facts.places.of(&job.name);
+        let Some(line) = lines.get_mut(place.name()).filter(|_| place != Place::Caller) else {
+            continue;
         };
-        let Some(line) = lines.get_mut(bucket) else { continue };
         let state = State::of(job);
         *line.count(state) += 1;
         if state == State::Queued {
@@ -260,10 +257,7 @@ fn failed(facts: &Facts<'_>) -> Vec<Failed> {
     let listed = |job: &Job| Failed {
         id: job.id,
         name: run_jobs::short(&job.name).to_owned(),
-        bucket: match facts.places.of(&job.name) {
-            Place::Gpu(bucket) => bucket.to_owned(),
-            Place::Hosted => HOSTED.to_owned(),
-        },
+        bucket: facts.places.of(&job.name).name().to_owned(),
         url: job.html_url.clone(),
         ended: State::of(job) == State::Failed,
         step: failed_step(job).map(|step| step.name.clone()),

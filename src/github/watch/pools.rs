@@ -4,7 +4,7 @@ use serde::Serialize;
 
 use crate::github::client::answers::{Job, Runner};
 use crate::github::client::{Client, Error};
-use crate::github::run_jobs::{Place, Places, State};
+use crate::github::run_jobs::{Places, State};
 
 /// The runners of one label, or of one set of labels that jobs ask for, and the run's jobs for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
@@ -30,7 +30,7 @@ pub fn of(jobs: &[Job], places: &Places, runners: Option<&[Runner]>) -> Vec<Pool
     let mut pools: Vec<(Vec<String>, Pool)> = Vec::new();
     for job in jobs
         .iter()
-        .filter(|job| places.of(&job.name) != Place::Hosted && !job.labels.is_empty())
+        .filter(|job| places.of(&job.name).takes_gpus() && !job.labels.is_empty())
     {
         let index = match pools.iter().position(|(labels, _)| *labels == job.labels) {
             Some(index) => index,
