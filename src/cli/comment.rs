@@ -45,7 +45,12 @@ impl CommentArgs {
     /// A verdict that cannot be read, and requests that fail.
     pub fn run(&self) -> anyhow::Result<()> {
         let verdict = self.read().map_err(Problems::from)?;
-        let comparison = self.comparison.as_deref().map(comment_changes::read).transpose().map_err(Problems::from)?;
+        let comparison = self
+            .comparison
+            .as_deref()
+            .map(comment_changes::read)
+            .transpose()
+            .map_err(Problems::from)?;
         let client = self.client.client()?.with_reserve();
         let server = std::env::var("GITHUB_SERVER_URL").unwrap_or_else(|_| "https://github.com".to_owned());
         let run = std::env::var("GITHUB_RUN_ID").unwrap_or_default();

@@ -62,13 +62,23 @@ fn point_row(point: &Performance, metric: &Metric) -> Vec<String> {
     if metric.regression() > 0.0 {
         change.push_str(", worse");
     }
-    [point.point.to_string(), metric.name.clone(), change].map(|text| inert(&text)).to_vec()
+    [point.point.to_string(), metric.name.clone(), change]
+        .map(|text| inert(&text))
+        .to_vec()
 }
 
 fn score_row(score: &Score) -> Vec<String> {
-    let errors = score.change_in_se.map_or_else(|| "-".to_owned(), |errors| format!("{errors:+.1}"));
-    let worse = if (score.change < 0.0) == score.less_is_better { "" } else { ", worse" };
+    let errors = score
+        .change_in_se
+        .map_or_else(|| "-".to_owned(), |errors| format!("{errors:+.1}"));
+    let worse = if (score.change < 0.0) == score.less_is_better {
+        ""
+    } else {
+        ", worse"
+    };
     let change = format!("{:.4} → {:.4} ({:+.4}{worse})", score.before, score.after, score.change);
     let task = score.measured.task.clone().unwrap_or_default();
-    [score.measured.point.to_string(), task, change, errors].map(|text| inert(&text)).to_vec()
+    [score.measured.point.to_string(), task, change, errors]
+        .map(|text| inert(&text))
+        .to_vec()
 }

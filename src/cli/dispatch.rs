@@ -120,7 +120,7 @@ impl Dispatch {
         };
         let preview = prepared.preview.as_ref();
         if !json {
-            output::text(&previewed(preview, self.pr))?;
+            output::prose(&previewed(preview, self.pr))?;
         }
         let send = !self.dry_run && (!asks || confirmed()?);
         let run = match send {
@@ -218,6 +218,19 @@ fn confirmed() -> anyhow::Result<bool> {
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
 }
 
+/// The request as a command over several lines, an input on each.
+fn by_hand(sent: &Sent<'_>) -> String {
+    let start = sent.command.split(" -f ").next().unwrap_or_default();
+    let mut lines = vec![format!("  {}", text::one_line(start))];
+    lines.extend(
+        sent.request
+            .input_words()
+            .iter()
+            .map(|word| format!("    -f {}", text::one_line(word))),
+    );
+    lines.join(" \\\n") + "\n"
+}
+
 fn shown(sent: &Sent<'_>) -> String {
     let rows: Vec<Vec<String>> = sent
         .request
@@ -233,7 +246,7 @@ fn shown(sent: &Sent<'_>) -> String {
     let (workflow, branch) = (sent.workflow, text::one_line(&sent.request.r#ref));
     let inputs = output::table(&["input", "value"], &rows);
     format!(
-        "{what}\n\n{workflow} of {branch} with\n{inputs}\nThe same by hand:\n  {}\n",
-        text::one_line(&sent.command)
+        "{what}\n\n{workflow} of {branch} with\n{inputs}\nThe same by hand:\n{}",
+        by_hand(sent)
     )
 }

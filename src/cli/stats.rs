@@ -86,7 +86,7 @@ impl Stats {
         runner::summarize(&printed.markdown())?;
         match output::wants_json(self.json) {
             true => output::json(&printed),
-            false => output::text(&printed.text()),
+            false => output::prose(&printed.text()),
         }
     }
 

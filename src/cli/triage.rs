@@ -99,7 +99,7 @@ impl Triage {
         runner::summarize(&printed.markdown())?;
         match output::wants_json(self.json) {
             true => output::json(&printed),
-            false => output::text(&printed.text()),
+            false => output::prose(&printed.text()),
         }
     }
 }

@@ -153,6 +153,9 @@ impl Redrawn {
     }
 }
 
+/// What stands where there is nothing.
+const NOTHING: &str = "-";
+
 const HEAD: [&str; 10] = [
     "bucket",
     "planned",
@@ -175,10 +178,9 @@ fn drawn(snapshot: &Snapshot) -> String {
     };
     let line = format!("{} at {commit}, attempt {}, {how}", snapshot.event, snapshot.attempt);
     let mut text = format!("{}\n{}\n\n", text::one_line(&line), text::one_line(&snapshot.url));
-    let rows: Vec<Vec<String>> = snapshot.buckets.iter().map(row).collect();
-    match rows.is_empty() {
+    match snapshot.buckets.is_empty() {
         true => text.push_str("No job has been made yet.\n"),
-        false => text.push_str(&output::table(&HEAD, &rows)),
+        false => text.push_str(&buckets(&snapshot.buckets)),
     }
     if let Some(queued) = &snapshot.oldest_queued {
         let line = format!(
@@ -210,15 +212,25 @@ fn drawn(snapshot: &Snapshot) -> String {
     text
 }
 
+/// The table of buckets, without the columns that say nothing of any.
+fn buckets(lines: &[Line]) -> String {
+    let rows: Vec<Vec<String>> = lines.iter().map(row).collect();
+    let said = |column: &usize| rows.iter().any(|row| row[*column] != NOTHING);
+    let columns: Vec<usize> = (0..HEAD.len()).filter(said).collect();
+    let head: Vec<&str> = columns.iter().map(|column| HEAD[*column]).collect();
+    let of = |row: &Vec<String>| columns.iter().map(|column| row[*column].clone()).collect();
+    output::table(&head, &rows.iter().map(of).collect::<Vec<_>>())
+}
+
 fn row(line: &Line) -> Vec<String> {
     let count = |count: usize| match count {
-        0 => "-".to_owned(),
+        0 => NOTHING.to_owned(),
         count => count.to_string(),
     };
     vec![
         line.bucket.clone(),
         line.planned
-            .map_or_else(|| "-".to_owned(), |planned| planned.to_string()),
+            .map_or_else(|| NOTHING.to_owned(), |planned| planned.to_string()),
         count(line.waiting),
         count(line.queued),
         count(line.running),
@@ -226,7 +238,7 @@ fn row(line: &Line) -> Vec<String> {
         count(line.failed),
         count(line.cancelled),
         count(line.skipped),
-        line.queue_seconds.map_or_else(|| "-".to_owned(), shown),
+        line.queue_seconds.map_or_else(|| NOTHING.to_owned(), shown),
     ]
 }
 
@@ -253,7 +265,7 @@ fn drawn_failure(failed: &Failed) -> String {
         text.push_str(&format!("  {}\n", text::one_line(url)));
     }
     for line in &failed.lines {
-        text.push_str(&format!("  | {line}\n"));
+        text.push_str(&format!("{}{line}\n", output::QUOTED));
     }
     text
 }

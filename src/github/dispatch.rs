@@ -37,7 +37,7 @@ impl Request {
     #[must_use]
     pub fn gh_command(&self, client: &Client) -> String {
         let repository = client.repository().to_string();
-        let mut words = [
+        let words = [
             "gh",
             "workflow",
             "run",
@@ -46,15 +46,23 @@ impl Request {
             &repository,
             "--ref",
             &self.r#ref,
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        for (name, value) in &self.inputs {
-            words.extend(["-f".to_owned(), format!("{name}={value}")]);
-        }
-        let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| String::new(), |word| word.into_owned());
-        words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+        ];
+        let words = words.into_iter().map(quoted);
+        let inputs = self.input_words().into_iter().map(|word| format!("-f {word}"));
+        words.chain(inputs).collect::<Vec<_>>().join(" ")
     }
+
+    /// Each input as a word of that command.
+    #[must_use]
+    pub fn input_words(&self) -> Vec<String> {
+        let words = self.inputs.iter();
+        words.map(|(name, value)| quoted(&format!("{name}={value}"))).collect()
+    }
+}
+
+/// A word as a shell takes it for one; nothing of one that none can hold.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| String::new(), |word| word.into_owned())
 }
 
 /// What of a pull request is swept.
@@ -175,8 +183,8 @@ pub fn inputs(
     }
     let flags = asked.flags();
     if !flags.is_empty() {
-        let quoted = flags.iter().map(|flag| shlex::try_quote(flag).unwrap_or_default());
-        inputs.insert("asked".to_owned(), quoted.collect::<Vec<_>>().join(" "));
+        let words: Vec<String> = flags.iter().map(|flag| quoted(flag)).collect();
+        inputs.insert("asked".to_owned(), words.join(" "));
     }
     inputs
 }

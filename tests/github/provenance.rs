@@ -24,8 +24,7 @@ fn github() -> GitHub {
     let mut swept = run(77, "success");
     swept["run_attempt"] = json!(2);
     swept["pull_requests"] = json!([{ "number": 12, "id": 1, "head": {}, "base": {} }]);
-    swept["referenced_workflows"] =
-        json!([{ "path": "acme/bench/.github/workflows/sweep-shard.yml@refs/pull/12/merge", "sha": sha('c'), "ref": "x" }]);
+    swept["referenced_workflows"] = json!([{ "path": "acme/bench/.github/workflows/sweep-shard.yml@refs/pull/12/merge", "sha": sha('c'), "ref": "x" }]);
     let failed = job(5, &on_gpu("Evals", "m1 c8"), "failure", "h200");
     let mut passed = job(6, &on_gpu("Evals", "m1 c8"), "success", "h200");
     passed["started_at"] = json!(ago(500));
@@ -60,7 +59,11 @@ fn github() -> GitHub {
 }
 
 fn provenance(github: &GitHub, folder: &std::path::Path, more: &[&str]) -> Value {
-    let output = github.command(folder).args([&["provenance", "77"], more].concat()).output().expect("it runs");
+    let output = github
+        .command(folder)
+        .args([&["provenance", "77"], more].concat())
+        .output()
+        .expect("it runs");
     assert!(output.status.success(), "{}", stderr(&output));
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
@@ -76,18 +79,37 @@ fn a_record_says_what_made_the_results() {
         "buckets": { "evals": { "jobs": 2, "shards": [{ "jobs": 2, "max-parallel": 1 }] } },
     });
     write(folder.path(), "plan/index.json", index.to_string());
-    write(folder.path(), "plan/evals/0.json", json!([envelope("00000000000a", 64), other]).to_string());
+    write(
+        folder.path(),
+        "plan/evals/0.json",
+        json!([envelope("00000000000a", 64), other]).to_string(),
+    );
     let compared = json!({ "base_ref": sha('9'), "head_ref": sha('b'), "entries": [] });
     write(folder.path(), "plan/changelog_metadata.json", compared.to_string());
     let record = provenance(&github, folder.path(), &["--plan", "plan"]);
-    assert_eq!((&record["commit"], &record["base"]), (&json!(sha('b')), &json!(sha('9'))));
-    assert_eq!((&record["run"]["event"], &record["pull-request"]), (&json!("pull_request"), &json!(12)));
+    assert_eq!(
+        (&record["commit"], &record["base"]),
+        (&json!(sha('b')), &json!(sha('9')))
+    );
+    assert_eq!(
+        (&record["run"]["event"], &record["pull-request"]),
+        (&json!("pull_request"), &json!(12))
+    );
     // The labels of then, not of now.
     assert_eq!(record["labels"], json!(["bug", "full-sweep-enabled"]));
     let plan = &record["plan"];
-    assert_eq!((&plan["jobs"], &plan["asked"]), (&json!(2), &json!({ "trim-conc": true })));
-    assert_eq!((&plan["images"], &plan["overrides"]), (&json!(["img:1", "img:2"]), &json!([{ "eval-limit": "10" }])));
-    assert_eq!(record["tool"], json!({ "from": "build", "repository": "", "version": sha('b'), "digest": "sha256:34" }));
+    assert_eq!(
+        (&plan["jobs"], &plan["asked"]),
+        (&json!(2), &json!({ "trim-conc": true }))
+    );
+    assert_eq!(
+        (&plan["images"], &plan["overrides"]),
+        (&json!(["img:1", "img:2"]), &json!([{ "eval-limit": "10" }]))
+    );
+    assert_eq!(
+        record["tool"],
+        json!({ "from": "build", "repository": "", "version": sha('b'), "digest": "sha256:34" })
+    );
     let checkout = &record["actions"]["actions/checkout"];
     assert_eq!(checkout["sha"].as_str().map(str::len), Some(40), "{record}");
     assert_eq!(record["workflows"][0]["sha"], sha('c'));
@@ -98,7 +120,10 @@ fn a_record_says_what_made_the_results() {
     ]);
     assert_eq!(record["attempts"], attempts);
     let artifact = &record["artifacts"][1];
-    assert_eq!((&artifact["name"], &artifact["digest"], &artifact["bytes"]), (&json!("results_bmk"), &json!("sha256:12"), &json!(731)));
+    assert_eq!(
+        (&artifact["name"], &artifact["digest"], &artifact["bytes"]),
+        (&json!("results_bmk"), &json!("sha256:12"), &json!(731))
+    );
     assert_eq!((&record["reused-run"], &record["notes"]), (&Value::Null, &json!([])));
 }
 
@@ -113,7 +138,11 @@ fn two_plans_that_measure_the_same_have_one_digest() {
     let mut fingerprinted = b.clone();
     fingerprinted["row"]["recipe-fingerprint"] = json!("1".repeat(64));
     let one = digest(json!([a, b]));
-    assert!(one.as_str().is_some_and(|digest| digest.len() == 71 && digest.starts_with("sha256:")), "{one}");
+    assert!(
+        one.as_str()
+            .is_some_and(|digest| digest.len() == 71 && digest.starts_with("sha256:")),
+        "{one}"
+    );
     assert_eq!(digest(json!([b, a])), one);
     assert_ne!(digest(json!([a])), one);
     assert_ne!(digest(json!([a, fingerprinted])), one);
@@ -127,7 +156,11 @@ fn what_is_not_known_is_noted() {
     let record = provenance(&github, folder.path(), &[]);
     assert_eq!([&record["labels"], &record["plan"], &record["tool"]], [&Value::Null; 3]);
     let notes = record["notes"].to_string();
-    for words in ["name it with --plan", "which labels its pull request had", "configs/workflows.yaml is not at its commit"] {
+    for words in [
+        "name it with --plan",
+        "which labels its pull request had",
+        "configs/workflows.yaml is not at its commit",
+    ] {
         assert!(notes.contains(words), "{words}: {notes}");
     }
     // A file of another form is another tool's, or an older one's.
@@ -144,7 +177,10 @@ fn a_run_that_took_over_another_names_it() {
     swept["event"] = json!("push");
     github
         .on(RUN, swept)
-        .on(&format!("GET /repos/acme/bench/commits/{}/pulls", sha('b')), json!([pull(&[])]))
+        .on(
+            &format!("GET /repos/acme/bench/commits/{}/pulls", sha('b')),
+            json!([pull(&[])]),
+        )
         .on(
             &attempt(1),
             jobs(&[
@@ -153,10 +189,17 @@ fn a_run_that_took_over_another_names_it() {
             ]),
         );
     let log = "GET /repos/acme/bench/actions/jobs/4/logs";
-    let line = "2026-10-01T08:00:03.0Z {\"reason\":\"Run 55 of bbbbbbbbb in pull request 12 stands in, as `alice` asked.\"}\n";
-    github.on(log, Reply::text(200, format!("2026-10-01T08:00:02.0Z Run exec sweepctl reuse\n{line}")));
+    let line =
+        "2026-10-01T08:00:03.0Z {\"reason\":\"Run 55 of bbbbbbbbb in pull request 12 stands in, as `alice` asked.\"}\n";
+    github.on(
+        log,
+        Reply::text(200, format!("2026-10-01T08:00:02.0Z Run exec sweepctl reuse\n{line}")),
+    );
     let record = provenance(&github, folder.path(), &[]);
-    assert_eq!((&record["reused-run"], &record["pull-request"]), (&json!(55), &json!(12)));
+    assert_eq!(
+        (&record["reused-run"], &record["pull-request"]),
+        (&json!(55), &json!(12))
+    );
     github.on(log, Reply::text(200, "nothing"));
     let record = provenance(&github, folder.path(), &[]);
     assert_eq!(record["reused-run"], Value::Null);

@@ -18,7 +18,10 @@ fn plan(letters: &str) -> Vec<Value> {
         .map(|letter| {
             let count = counts.entry(letter).or_insert(0);
             *count += 1;
-            let mut planned = envelope(&format!("{}0000000000{count}", if letter == "t" { 'b' } else { 'c' }), 8 * *count);
+            let mut planned = envelope(
+                &format!("{}0000000000{count}", if letter == "t" { 'b' } else { 'c' }),
+                8 * *count,
+            );
             planned["name"] = json!(format!("{letter}{count}"));
             let row = planned["row"].as_object_mut().expect("a row");
             match letter {
@@ -56,7 +59,10 @@ fn name_of(word: &str, plan: &[Value]) -> String {
     };
     match plan.iter().find(|planned| planned["name"] == word) {
         Some(planned) => {
-            let (exp, id) = (planned["row"]["exp-name"].as_str().expect("text"), planned["id"].as_str().expect("text"));
+            let (exp, id) = (
+                planned["row"]["exp-name"].as_str().expect("text"),
+                planned["id"].as_str().expect("text"),
+            );
             format!("{kind}_{exp}_{id}")
         }
         None => word.to_owned(),
@@ -113,11 +119,15 @@ impl Situation {
         if columns[3].contains("ingest") {
             settings(folder.path());
         }
-        github
-            .on(RUN, swept)
-            .on(&attempt(1), jobs(&done))
-            .on("GET /repos/acme/bench/actions/runs/77/artifacts", artifacts(&left, &plan));
-        Self { github, folder, has_plan }
+        github.on(RUN, swept).on(&attempt(1), jobs(&done)).on(
+            "GET /repos/acme/bench/actions/runs/77/artifacts",
+            artifacts(&left, &plan),
+        );
+        Self {
+            github,
+            folder,
+            has_plan,
+        }
     }
 
     fn recover(&self, more: &[&str]) -> Output {
@@ -164,7 +174,11 @@ fn every_situation_has_the_steps_that_the_table_says() {
             let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
             let steps: Vec<String> = printed["steps"].as_array().expect("a list").iter().map(said).collect();
             told = printed["nothing"].as_str().unwrap_or_default().to_owned();
-            found = if steps.is_empty() { "nothing".to_owned() } else { steps.join("; ") };
+            found = if steps.is_empty() {
+                "nothing".to_owned()
+            } else {
+                steps.join("; ")
+            };
         }
         let writes = situation.github.requests().iter().any(|what| !what.starts_with("GET"));
         let left = situation.folder.path().join("here").exists();
@@ -213,19 +227,32 @@ fn a_run_of_something_else_is_refused() {
 fn a_pull_request_stands_for_the_newest_sweep_of_its_newest_commit() {
     let situation = Situation::of(&["pull_request cancelled", "t", "t1", ""]);
     let github = &situation.github;
-    let of_commit = format!("GET /repos/acme/bench/actions/workflows/run-sweep.yml/runs?head_sha={}&per_page=100&page=1", sha('b'));
-    github.on("GET /repos/acme/bench/pulls/12", pull(&[])).on(&of_commit, runs(vec![run(99, "success"), run(77, "cancelled")]));
+    let of_commit = format!(
+        "GET /repos/acme/bench/actions/workflows/run-sweep.yml/runs?head_sha={}&per_page=100&page=1",
+        sha('b')
+    );
+    github
+        .on("GET /repos/acme/bench/pulls/12", pull(&[]))
+        .on(&of_commit, runs(vec![run(99, "success"), run(77, "cancelled")]));
     let plan = |run: u64| format!("GET /repos/acme/bench/actions/runs/{run}/artifacts?name=plan&per_page=100&page=1");
-    github.on(&plan(99), artifacts("", &[])).on(&plan(77), artifacts("plan", &[]));
+    github
+        .on(&plan(99), artifacts("", &[]))
+        .on(&plan(77), artifacts("plan", &[]));
     let ask = || {
         let mut command = github.command(situation.folder.path());
-        command.args(["recover", "--pr", "12", "--plan", "plan.json", "--dry-run"]).output().expect("it runs")
+        command
+            .args(["recover", "--pr", "12", "--plan", "plan.json", "--dry-run"])
+            .output()
+            .expect("it runs")
     };
     // Run 99 was about a label: it planned nothing.
     let output = ask();
     assert!(output.status.success(), "{}", stderr(&output));
     let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&printed["run-id"], &printed["out"]), (&json!(77), &json!("recovered-77")));
+    assert_eq!(
+        (&printed["run-id"], &printed["out"]),
+        (&json!(77), &json!("recovered-77"))
+    );
     for (found, words) in [
         (runs(vec![]), "there is no sweep of bbbbbbbbb"),
         (runs(vec![run(99, "success")]), "none of the 1 newest runs"),

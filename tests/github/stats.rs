@@ -28,11 +28,27 @@ fn job(name: &str, label: &str, conclusion: &str, queued: u64, ran: u64) -> Valu
 
 /// A job on a GPU whose launch began so many seconds after it was taken, and ended so many before it ended.
 fn launched(name: &str, label: &str, queued: u64, ran: u64, held: [u64; 2]) -> Value {
-    let mut job = job(&format!("One node, 8k1k / {name} / Benchmark"), label, "success", queued, ran);
+    let mut job = job(
+        &format!("One node, 8k1k / {name} / Benchmark"),
+        label,
+        "success",
+        queued,
+        ran,
+    );
     job["steps"] = json!([
         step("Set up job", "success", &at(queued, 0), &at(queued, held[0])),
-        step("Launch", "success", &at(queued, held[0]), &at(queued + ran - 1, 60 - held[1])),
-        step("Release the node", "success", &at(queued + ran - 1, 60 - held[1]), &at(queued + ran, 0)),
+        step(
+            "Launch",
+            "success",
+            &at(queued, held[0]),
+            &at(queued + ran - 1, 60 - held[1])
+        ),
+        step(
+            "Release the node",
+            "success",
+            &at(queued + ran - 1, 60 - held[1]),
+            &at(queued + ran, 0)
+        ),
     ]);
     job
 }
@@ -99,7 +115,10 @@ fn queues_and_gpu_hours_are_counted_by_label_and_hardware() {
     }
     let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
     assert_eq!(printed["hardware"]["h200"]["gpu_hours"], 14.0);
-    assert_eq!(printed["to-first-gpu-job"], json!({ "queued-seconds": 0, "taken-seconds": 600 }));
+    assert_eq!(
+        printed["to-first-gpu-job"],
+        json!({ "queued-seconds": 0, "taken-seconds": 600 })
+    );
     let mut command = github.command(folder.path());
     command.env("GITHUB_RUN_ID", "77").env("GITHUB_RUN_ATTEMPT", "2");
     terminal::held("screen_stats", command.args(["stats", "--plan", "plan"]));
@@ -112,7 +131,9 @@ fn queues_and_gpu_hours_are_counted_by_label_and_hardware() {
     assert_eq!(times(4), [Value::Null, Value::Null, Value::Null]);
     let held = |index: usize| ["before_launch_seconds", "after_launch_seconds"].map(|name| kept[index][name].clone());
     assert_eq!((held(1), held(0)), ([json!(20), json!(5)], [Value::Null, Value::Null]));
-    let again = kept.as_array().and_then(|all| all.iter().find(|job| job["attempt"] == 2 && job["gpus"] == 8));
+    let again = kept
+        .as_array()
+        .and_then(|all| all.iter().find(|job| job["attempt"] == 2 && job["gpus"] == 8));
     assert_eq!(again.map(|job| &job["run_seconds"]), Some(&json!(900)));
 }
 
@@ -130,7 +151,10 @@ fn the_first_job_on_a_gpu_is_that_of_the_first_attempt() {
         .on(&attempt(1), jobs(&[hosted, canary, first]));
     let (output, summary) = counted(&github, folder.path(), &["--run-id", "77"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(summary.contains("queued after 2 min, and taken after 7 min"), "{summary}");
+    assert!(
+        summary.contains("queued after 2 min, and taken after 7 min"),
+        "{summary}"
+    );
 }
 
 #[test]
@@ -147,7 +171,12 @@ fn another_runs_jobs_are_those_of_all_its_attempts() {
     assert!(output.status.success(), "{}", stderr(&output));
     assert!(summary.contains("No job was taken by a runner."), "{summary}");
     let asked = github.requests();
-    assert!((1..=3).all(|n| asked.iter().any(|what| what.contains(&format!("/55/attempts/{n}/jobs")))), "{asked:?}");
+    assert!(
+        (1..=3).all(|n| asked
+            .iter()
+            .any(|what| what.contains(&format!("/55/attempts/{n}/jobs")))),
+        "{asked:?}"
+    );
     let (output, _) = counted(&github, folder.path(), &["--run-id", "56"]);
     assert!(stderr(&output).contains("`actions: read`"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");

@@ -195,8 +195,23 @@ fn compared(folder: &Path, before: &[(u64, f64, f64)], after: &[(u64, f64, f64)]
 fn commented_with_changes(github: &GitHub, folder: &Path) -> Output {
     write(folder, "verdict.json", verdict(&[]).to_string());
     let commit = sha('b');
-    let args = ["comment", "--pr", "12", "--commit", &commit, "--verdict", "verdict.json", "--comparison", "comparison.json"];
-    let output = github.command(folder).args(args).env("GITHUB_RUN_ID", "77").output().expect("the binary runs");
+    let args = [
+        "comment",
+        "--pr",
+        "12",
+        "--commit",
+        &commit,
+        "--verdict",
+        "verdict.json",
+        "--comparison",
+        "comparison.json",
+    ];
+    let output = github
+        .command(folder)
+        .args(args)
+        .env("GITHUB_RUN_ID", "77")
+        .output()
+        .expect("the binary runs");
     keeps_the_token(&output);
     output
 }
@@ -204,24 +219,50 @@ fn commented_with_changes(github: &GitHub, folder: &Path) -> Output {
 #[test]
 fn what_changed_most_stands_first_in_the_comment() {
     let (github, folder) = (github(), tempfile::tempdir().expect("a folder"));
-    let before = [(4, 100.0, 1.0), (8, 200.0, 1.0), (16, 300.0, 1.0), (32, 400.0, 1.0), (64, 500.0, 1.0)];
-    let after = [(4, 100.2, 1.0), (8, 190.0, 1.0), (16, 300.0, 1.4), (32, 520.0, 1.02), (128, 600.0, 1.0)];
+    let before = [
+        (4, 100.0, 1.0),
+        (8, 200.0, 1.0),
+        (16, 300.0, 1.0),
+        (32, 400.0, 1.0),
+        (64, 500.0, 1.0),
+    ];
+    let after = [
+        (4, 100.2, 1.0),
+        (8, 190.0, 1.0),
+        (16, 300.0, 1.4),
+        (32, 520.0, 1.02),
+        (128, 600.0, 1.0),
+    ];
     compared(folder.path(), &before, &after);
     let output = commented_with_changes(&github, folder.path());
     assert!(output.status.success(), "{}", stderr(&output));
     let (_, body) = written(&github).remove(0);
     let lines: Vec<&str> = body.lines().filter(|line| line.contains("h200")).collect();
-    let wanted = [("c16 ", "median\u{5f}ttft", "+40.0 %), worse"), ("c32 ", "tput", "+30.0 %)"), ("c8 ", "tput", "-5.0 %), worse")];
+    let wanted = [
+        ("c16 ", "median\u{5f}ttft", "+40.0 %), worse"),
+        ("c32 ", "tput", "+30.0 %)"),
+        ("c8 ", "tput", "-5.0 %), worse"),
+    ];
     assert_eq!(lines.len(), 3, "{body}");
     for (line, (point, metric, change)) in lines.iter().zip(wanted) {
-        assert!(line.contains(point) && line.contains(metric) && line.contains(change), "{point}: {line}");
+        assert!(
+            line.contains(point) && line.contains(metric) && line.contains(change),
+            "{point}: {line}"
+        );
     }
     assert!(!lines[1].contains("worse"), "{body}");
-    assert!(body.contains("1 measurement did not change beyond noise; 1 new, 1 gone."), "{body}");
+    assert!(
+        body.contains("1 measurement did not change beyond noise; 1 new, 1 gone."),
+        "{body}"
+    );
     // Nothing to compare with is said, and no failure; a file of something else is one.
     compared(folder.path(), &[], &after);
     assert!(commented_with_changes(&github, folder.path()).status.success());
-    assert!(written(&github)[1].1.contains("nothing that both this sweep and the earlier results have"));
+    assert!(
+        written(&github)[1]
+            .1
+            .contains("nothing that both this sweep and the earlier results have")
+    );
     write(folder.path(), "comparison.json", "[]");
     let output = commented_with_changes(&github, folder.path());
     assert_eq!(output.status.code(), Some(1));
@@ -233,11 +274,16 @@ fn a_comment_lists_the_ten_largest_changes() {
     let (github, folder) = (github(), tempfile::tempdir().expect("a folder"));
     let point = |n: u64, by: f64| (n, 100.0 * by, 1.0);
     let before: Vec<_> = (1..=300).map(|n| point(n, 1.0)).collect();
-    let after: Vec<_> = (1..=300).map(|n| point(n, 1.0 + f64::from(u32::try_from(n).expect("small")) / 100.0)).collect();
+    let after: Vec<_> = (1..=300)
+        .map(|n| point(n, 1.0 + f64::from(u32::try_from(n).expect("small")) / 100.0))
+        .collect();
     compared(folder.path(), &before, &after);
     assert!(commented_with_changes(&github, folder.path()).status.success());
     let (_, body) = written(&github).remove(0);
-    assert!(body.contains(" c300 ") && body.contains(" c291 ") && !body.contains(" c290 "), "{body}");
+    assert!(
+        body.contains(" c300 ") && body.contains(" c291 ") && !body.contains(" c290 "),
+        "{body}"
+    );
     assert!(body.contains("290 more changed less.") && body.len() < 65_536, "{body}");
 }
 

@@ -38,7 +38,11 @@ fn job_of(name: &str, ended: &str) -> Value {
     let (conclusion, failed) = ended.split_once(" / ").unwrap_or((ended, ""));
     let mut job = job(5, &name, conclusion, "h200");
     if !failed.is_empty() {
-        let outcome = if conclusion == "cancelled" { "cancelled" } else { "failure" };
+        let outcome = if conclusion == "cancelled" {
+            "cancelled"
+        } else {
+            "failure"
+        };
         job["steps"] = json!([
             step("Something before", "success", &ago(3600), &ago(3500)),
             step(failed, outcome, &ago(3500), &ago(100)),
@@ -61,7 +65,12 @@ fn of_line(columns: &[&str]) -> GitHub {
         of_attempt["started_at"] = json!(ago(3600 - i64::try_from(number).expect("small")));
         github.on(&attempt(number), jobs(&[of_attempt]));
     }
-    let said: Vec<Value> = columns[2].split(';').map(str::trim).filter(|text| !text.is_empty()).map(annotation).collect();
+    let said: Vec<Value> = columns[2]
+        .split(';')
+        .map(str::trim)
+        .filter(|text| !text.is_empty())
+        .map(annotation)
+        .collect();
     github.on("GET /repos/acme/bench/check-runs/5/annotations", json!(said));
     github
 }
@@ -111,12 +120,19 @@ fn with(codes: &[i32], status: &str) -> GitHub {
         let rerun = format!("POST /repos/acme/bench/actions/jobs/{}/rerun", 10 + index);
         github.on(&rerun, Reply::json(201, &json!({})));
     }
-    github.on("POST /repos/acme/bench/actions/runs/77/rerun-failed-jobs", Reply::json(201, &json!({})));
+    github.on(
+        "POST /repos/acme/bench/actions/runs/77/rerun-failed-jobs",
+        Reply::json(201, &json!({})),
+    );
     github
 }
 
 fn posts(github: &GitHub) -> Vec<String> {
-    github.requests().into_iter().filter(|what| what.starts_with("POST")).collect()
+    github
+        .requests()
+        .into_iter()
+        .filter(|what| what.starts_with("POST"))
+        .collect()
 }
 
 #[test]
@@ -150,13 +166,21 @@ fn how_often_a_job_is_started_is_a_setting() {
     let folder = tempfile::tempdir().expect("a folder");
     let again = |more: &[&str]| {
         let github = of_line(&line);
-        let output = github.command(folder.path()).args([&["triage", "77"], more].concat()).output().expect("it runs");
+        let output = github
+            .command(folder.path())
+            .args([&["triage", "77"], more].concat())
+            .output()
+            .expect("it runs");
         judged(&output)["jobs"][0]["rerun"] == true
     };
     assert!(!again(&[]));
     assert!(again(&["--max-attempts", "3"]));
     let settings = std::fs::read_to_string(crate::support::project().join("configs/workflows.yaml")).expect("a file");
-    write(folder.path(), "configs/workflows.yaml", settings + "\nmax-attempts: 3\n");
+    write(
+        folder.path(),
+        "configs/workflows.yaml",
+        settings + "\nmax-attempts: 3\n",
+    );
     assert!(again(&[]));
     assert!(!again(&["--max-attempts", "2"]));
 }
@@ -170,7 +194,10 @@ fn a_job_that_an_attempt_did_not_run_was_not_started_again() {
         github.on(&attempt(number), jobs(&[failed.clone()]));
     }
     let printed = judged(&github.run(&["triage", "77"]));
-    assert_eq!((&printed["jobs"][0]["attempts"], &printed["jobs"][0]["rerun"]), (&json!(1), &json!(true)));
+    assert_eq!(
+        (&printed["jobs"][0]["attempts"], &printed["jobs"][0]["rerun"]),
+        (&json!(1), &json!(true))
+    );
 }
 
 #[test]
@@ -186,9 +213,17 @@ fn a_token_that_may_not_read_checks_goes_by_the_steps() {
 #[test]
 fn a_refused_rerun_is_sent_once() {
     let github = with(&[70], "completed");
-    github.on("POST /repos/acme/bench/actions/jobs/10/rerun", Reply::message(502, "Bad gateway"));
+    github.on(
+        "POST /repos/acme/bench/actions/jobs/10/rerun",
+        Reply::message(502, "Bad gateway"),
+    );
     let output = github.run(&["triage", "77", "--rerun"]);
-    assert_eq!((output.status.code(), posts(&github).len()), (Some(1), 1), "{}", stderr(&output));
+    assert_eq!(
+        (output.status.code(), posts(&github).len()),
+        (Some(1), 1),
+        "{}",
+        stderr(&output)
+    );
 }
 
 #[test]

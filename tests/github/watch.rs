@@ -17,7 +17,12 @@ fn failed() -> Value {
     failed["steps"] = json!([
         step("Set up job", "success", "2026-10-01T08:00:00Z", "2026-10-01T08:00:01Z"),
         step("Launch", "failure", "2026-10-01T08:00:02Z", "2026-10-01T08:00:04Z"),
-        step("Release the node", "success", "2026-10-01T08:00:05Z", "2026-10-01T08:00:09Z"),
+        step(
+            "Release the node",
+            "success",
+            "2026-10-01T08:00:05Z",
+            "2026-10-01T08:00:09Z"
+        ),
     ]);
     failed
 }
@@ -38,16 +43,20 @@ fn log() -> String {
 /// A run that goes on: its canary is done, one job failed, and others run and wait.
 fn going_on() -> GitHub {
     let mut waits = job(105, &on_gpu("Evals", "m1 c16 eval"), "queued", "b200");
-    waits["created_at"] = json!(ago(19 * 3600 + 120));
-    let github = github("in_progress", "", &[
-        job(101, "Decide", "success", "ubuntu-24.04"),
-        job(102, "Canary / m1 c4 / Benchmark", "success", "h200"),
-        failed(),
-        job(104, &on_gpu("One node, 8k1k", "m1 c8"), "in_progress", "h200"),
-        waits,
-        job(106, &on_gpu("One node, 8k1k", "m1 c16"), "queued", "h200"),
-        job(107, "One node, 1k1k", "skipped", "h200"),
-    ]);
+    waits["created_at"] = json!(ago(19 * 3600 + 90));
+    let github = github(
+        "in_progress",
+        "",
+        &[
+            job(101, "Decide", "success", "ubuntu-24.04"),
+            job(102, "Canary / m1 c4 / Benchmark", "success", "h200"),
+            failed(),
+            job(104, &on_gpu("One node, 8k1k", "m1 c8"), "in_progress", "h200"),
+            waits,
+            job(106, &on_gpu("One node, 8k1k", "m1 c16"), "queued", "h200"),
+            job(107, "One node, 1k1k", "skipped", "h200"),
+        ],
+    );
     github.on(LOG, Reply::text(200, log()));
     github
 }
@@ -60,7 +69,10 @@ fn watch(github: &GitHub, more: &[&str]) -> Value {
 
 fn line<'v>(snapshot: &'v Value, bucket: &str) -> &'v Value {
     let lines = snapshot["buckets"].as_array().expect("a list");
-    lines.iter().find(|line| line["bucket"] == bucket).unwrap_or(&Value::Null)
+    lines
+        .iter()
+        .find(|line| line["bucket"] == bucket)
+        .unwrap_or(&Value::Null)
 }
 
 #[test]
@@ -76,10 +88,19 @@ fn a_snapshot_counts_jobs_by_bucket_and_state() {
     assert_eq!(counts("evals"), [0, 1, 0, 0, 0, 0, 0]);
     assert_eq!(counts("hosted"), [0, 0, 0, 1, 0, 0, 0]);
     assert_eq!(line(&snapshot, "single_node_1k1k"), &Value::Null);
-    assert_eq!((&snapshot["status"], &snapshot["conclusion"]), (&json!("in_progress"), &Value::Null));
+    assert_eq!(
+        (&snapshot["status"], &snapshot["conclusion"]),
+        (&json!("in_progress"), &Value::Null)
+    );
     let queued = &snapshot["oldest-queued"];
-    assert_eq!((&queued["name"], &queued["limit-seconds"]), (&json!("m1 c16 eval"), &json!(86_400)));
-    assert!((68_520..68_600).contains(&queued["seconds"].as_u64().expect("seconds")), "{queued}");
+    assert_eq!(
+        (&queued["name"], &queued["limit-seconds"]),
+        (&json!("m1 c16 eval"), &json!(86_400))
+    );
+    assert!(
+        (68_490..68_570).contains(&queued["seconds"].as_u64().expect("seconds")),
+        "{queued}"
+    );
     let notes = snapshot["notes"].to_string();
     assert!(notes.contains("24 hours") && notes.contains("4 h 5"), "{notes}");
     // One look: the run, its jobs, and the log of the one that failed.
@@ -94,7 +115,10 @@ fn a_failed_job_shows_the_last_lines_of_its_failed_step() {
     assert_eq!(failed["bucket"], "single_node_8k1k");
     assert_eq!(
         failed["lines"],
-        json!(["CUDA error: out of memory", "error: Process completed with exit code 72."])
+        json!([
+            "CUDA error: out of memory",
+            "error: Process completed with exit code 72."
+        ])
     );
     // A log that is gone takes nothing away.
     let github = going_on();
@@ -109,9 +133,15 @@ fn a_failed_job_shows_the_last_lines_of_its_failed_step() {
 fn a_log_elsewhere_is_read_without_the_token() {
     let (github, storage) = (going_on(), GitHub::new());
     storage.on("GET /logs/103.txt", Reply::text(200, log()));
-    github.on(LOG, Reply::text(302, "").header("location", format!("{}/logs/103.txt?sig=x", storage.url())));
+    github.on(
+        LOG,
+        Reply::text(302, "").header("location", format!("{}/logs/103.txt?sig=x", storage.url())),
+    );
     let snapshot = watch(&github, &[]);
-    assert!(snapshot["failed"][0]["lines"].to_string().contains("out of memory"), "{snapshot}");
+    assert!(
+        snapshot["failed"][0]["lines"].to_string().contains("out of memory"),
+        "{snapshot}"
+    );
     let asked = storage.asked();
     assert_eq!(asked.len(), 1);
     for (name, value) in &asked[0].headers {
@@ -127,7 +157,10 @@ fn the_end_of_a_large_log_is_found() {
     large.push_str(&log());
     github.on(LOG, Reply::text(200, large));
     let snapshot = watch(&github, &["--lines", "1"]);
-    assert_eq!(snapshot["failed"][0]["lines"], json!(["error: Process completed with exit code 72."]));
+    assert_eq!(
+        snapshot["failed"][0]["lines"],
+        json!(["error: Process completed with exit code 72."])
+    );
 }
 
 #[test]
@@ -142,9 +175,16 @@ fn a_plan_says_what_github_has_not_made_yet() {
         .collect();
     write(folder.path(), "plan", json!(plan).to_string());
     // The name of its envelope tells the bucket of a job whose workflow calls it otherwise.
-    let all = [job(1, "Sweep / job 0 / Run", "in_progress", "h200"), job(2, "Evals (0) / job 1 / Benchmark", "success", "h200")];
+    let all = [
+        job(1, "Sweep / job 0 / Run", "in_progress", "h200"),
+        job(2, "Evals (0) / job 1 / Benchmark", "success", "h200"),
+    ];
     let look = |github: &GitHub| -> Value {
-        let output = github.command(folder.path()).args(["watch", "77", "--plan", "plan"]).output().expect("it runs");
+        let output = github
+            .command(folder.path())
+            .args(["watch", "77", "--plan", "plan"])
+            .output()
+            .expect("it runs");
         assert!(output.status.success(), "{}", stderr(&output));
         serde_json::from_slice(&output.stdout).expect("JSON")
     };
@@ -157,11 +197,17 @@ fn a_plan_says_what_github_has_not_made_yet() {
     // When the run is over they were never run.
     let snapshot = look(&github("completed", "failure", &all[1..]));
     let evals = line(&snapshot, "evals");
-    assert_eq!([&evals["done"], &evals["waiting"], &evals["skipped"]], [&json!(1), &json!(0), &json!(4)]);
+    assert_eq!(
+        [&evals["done"], &evals["waiting"], &evals["skipped"]],
+        [&json!(1), &json!(0), &json!(4)]
+    );
 }
 
 fn runner(name: &str, status: &str, busy: bool, labels: &[&str]) -> Value {
-    let labels: Vec<Value> = labels.iter().map(|name| json!({ "id": 1, "name": name, "type": "custom" })).collect();
+    let labels: Vec<Value> = labels
+        .iter()
+        .map(|name| json!({ "id": 1, "name": name, "type": "custom" }))
+        .collect();
     json!({ "id": 1, "name": name, "os": "linux", "status": status, "busy": busy, "ephemeral": true, "labels": labels })
 }
 
@@ -177,14 +223,26 @@ fn pools_hold_runners_against_jobs() {
     let of_owner = json!({ "total_count": 1, "runners": [runner("h200_2", "online", false, &["h200"])] });
     github.on("GET /orgs/acme/actions/runners", of_owner);
     let pools = watch(&github, &["--pools"])["pools"].clone();
-    assert_eq!(pools[0], json!({ "label": "h200", "runners": 3, "online": 2, "busy": 1, "running": 1, "queued": 1 }));
-    assert_eq!(pools[1], json!({ "label": "b200", "runners": 0, "online": 0, "busy": 0, "running": 0, "queued": 1 }));
+    assert_eq!(
+        pools[0],
+        json!({ "label": "h200", "runners": 3, "online": 2, "busy": 1, "running": 1, "queued": 1 })
+    );
+    assert_eq!(
+        pools[1],
+        json!({ "label": "b200", "runners": 0, "online": 0, "busy": 0, "running": 0, "queued": 1 })
+    );
     // A token that may not see them is told what it needs, and the jobs are counted all the same.
-    for path in ["GET /repos/acme/bench/actions/runners", "GET /orgs/acme/actions/runners"] {
+    for path in [
+        "GET /repos/acme/bench/actions/runners",
+        "GET /orgs/acme/actions/runners",
+    ] {
         github.on(path, Reply::message(403, "Resource not accessible by integration"));
     }
     let snapshot = watch(&github, &["--pools"]);
-    assert_eq!((&snapshot["pools"][0]["online"], &snapshot["pools"][0]["queued"]), (&Value::Null, &json!(1)));
+    assert_eq!(
+        (&snapshot["pools"][0]["online"], &snapshot["pools"][0]["queued"]),
+        (&Value::Null, &json!(1))
+    );
     let notes = snapshot["notes"].to_string();
     assert!(notes.contains("runners of the repository are not counted"), "{notes}");
 }
@@ -218,7 +276,10 @@ fn a_terminal_is_refreshed_until_the_run_ends() {
     assert!(shown.contains("ended as failure"), "{shown}");
     // What has not changed is asked for by its tag, and the log once.
     let asked = github.asked();
-    let tags = asked.iter().filter(|asked| asked.headers.contains_key("if-none-match")).count();
+    let tags = asked
+        .iter()
+        .filter(|asked| asked.headers.contains_key("if-none-match"))
+        .count();
     assert_eq!((tags, asked.len()), (4, 7), "{:?}", github.requests());
 }
 
@@ -233,9 +294,24 @@ fn a_run_is_named_by_its_address_too() {
     let page = "https://github.com/acme/bench/actions/runs/77/job/3?pr=12";
     assert!(ask(page, &[]).status.success());
     for (address, more, code, words) in [
-        ("https://github.com/acme/bench/actions/runs/77", &["--repo", "acme/other"][..], 1, "--repo names acme/other"),
-        ("https://evil.example/acme/bench/actions/runs/77", &[], 1, "https://github.com is asked"),
-        ("http://github.com/acme/bench/actions/runs/77", &[], 2, "the address of its page"),
+        (
+            "https://github.com/acme/bench/actions/runs/77",
+            &["--repo", "acme/other"][..],
+            1,
+            "--repo names acme/other",
+        ),
+        (
+            "https://evil.example/acme/bench/actions/runs/77",
+            &[],
+            1,
+            "https://github.com is asked",
+        ),
+        (
+            "http://github.com/acme/bench/actions/runs/77",
+            &[],
+            2,
+            "the address of its page",
+        ),
         ("seven", &[], 2, "the number of a run"),
         ("78", &[], 1, "`actions: read`"),
     ] {

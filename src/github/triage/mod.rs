@@ -401,10 +401,15 @@ mod tests {
     fn the_workflow_calls_its_steps_so() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/.github/workflows/benchmark-tmpl.yml");
         let job = std::fs::read_to_string(path).expect("the file");
-        let uploads = job.lines().filter(|line| line.trim_start().starts_with("- name: Upload ")).count();
+        let uploads = job
+            .lines()
+            .filter(|line| line.trim_start().starts_with("- name: Upload "))
+            .count();
         assert!(uploads > 3, "{uploads}");
         // GitHub's own steps stand in no file.
-        let own = AFTERWARDS.iter().filter(|name| !["Complete job", "Stop containers"].contains(name));
+        let own = AFTERWARDS
+            .iter()
+            .filter(|name| !["Complete job", "Stop containers"].contains(name));
         for name in [LAUNCH, GATE, "Clean", "Check out"].iter().chain(own) {
             assert!(job.contains(&format!("- name: {name}\n")), "{name}");
         }

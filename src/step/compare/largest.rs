@@ -35,7 +35,11 @@ pub fn of(comparison: &Comparison) -> Largest<'_> {
     points.sort_by(|(_, a), (_, b)| b.change_percent.abs().total_cmp(&a.change_percent.abs()));
     // Without a standard error nobody knows what is noise: every change counts, in points of a percent.
     let size = |score: &Score| score.change_in_se.unwrap_or(score.change * 100.0).abs();
-    let mut scores: Vec<&Score> = comparison.scores.iter().filter(|score| size(score) >= NOISE_ERRORS).collect();
+    let mut scores: Vec<&Score> = comparison
+        .scores
+        .iter()
+        .filter(|score| size(score) >= NOISE_ERRORS)
+        .collect();
     scores.sort_by(|a, b| size(b).total_cmp(&size(a)));
     let all = comparison.points.len() + comparison.scores.len();
     Largest {
