@@ -17,7 +17,7 @@ pub const MAX_BYTES: u64 = 256 << 20;
 /// How many folders deep a search goes; a deeper tree is no artifact.
 pub const MAX_DEPTH: usize = 64;
 /// The longest file name, in bytes.
-const MAX_NAME: usize = 255;
+pub const MAX_NAME: usize = 255;
 
 /// Opens a regular file for reading. A link is refused, and a pipe or a device does not block.
 ///

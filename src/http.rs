@@ -1,9 +1,12 @@
 //! Small blocking HTTP: one request and its whole answer, within a time and a size.
 //!
-//! It is the same hyper and rustls that GitHub's client brings. The runtime lives in here alone, for one request; no
-//! caller may stand in another one.
+//! It is the same hyper and rustls that GitHub's client brings. The runtime lives in here alone, for one request or one
+//! [`Session`]; no caller may stand in another one.
 
 mod proxy;
+mod session;
+
+pub use session::Session;
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -17,8 +20,10 @@ use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connect, HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use tokio::runtime::Runtime;
 
 use proxy::Proxy;
+use session::Kept;
 
 /// The largest body that is read, in bytes, unless a request says otherwise.
 const MAX_BODY: u64 = 1 << 20;
@@ -36,6 +41,7 @@ pub struct Request {
     max_body: u64,
     redirects: u32,
     asks_proxy: bool,
+    idle: Option<Duration>,
 }
 
 /// What a server answered, whatever its status.
@@ -61,6 +67,9 @@ pub enum Error {
     /// The time is over.
     #[error("timeout: global")]
     Timeout,
+    /// Nothing came for so long.
+    #[error("nothing came for {} s", .0.as_secs())]
+    Idle(Duration),
     /// What came is no HTTP, or the request cannot be sent.
     #[error("protocol: {0}")]
     Protocol(String),
@@ -116,6 +125,7 @@ impl Request {
             max_body: MAX_BODY,
             redirects: 0,
             asks_proxy: false,
+            idle: None,
         }
     }
 
@@ -156,6 +166,13 @@ impl Request {
         self
     }
 
+    /// Bounds the wait for the answer, and for each part of its body: a slow server is waited for, a silent one is not.
+    #[must_use]
+    pub fn idle(mut self, most: Duration) -> Self {
+        self.idle = Some(most);
+        self
+    }
+
     /// Sends it.
     ///
     /// # Errors
@@ -176,18 +193,23 @@ impl Request {
     /// As [`Self::send`], and what writing fails with.
     pub fn send_to(&self, out: &mut dyn Write) -> Result<Answer<()>, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let ended = runtime.block_on(async { tokio::time::timeout(self.timeout, self.exchange(out)).await });
+        let ended = self.run(&runtime, None, out);
         // A name that is still looked up holds up nobody.
         runtime.shutdown_background();
+        ended
+    }
+
+    fn run(&self, runtime: &Runtime, kept: Option<&Kept>, out: &mut dyn Write) -> Result<Answer<()>, Error> {
+        let ended = runtime.block_on(async { tokio::time::timeout(self.timeout, self.exchange(kept, out)).await });
         ended.map_err(|_| Error::Timeout)?
     }
 
-    async fn exchange(&self, out: &mut dyn Write) -> Result<Answer<()>, Error> {
+    async fn exchange(&self, kept: Option<&Kept>, out: &mut dyn Write) -> Result<Answer<()>, Error> {
         let mut uri: Uri = self.url.parse().map_err(|_| Error::Uri(self.url.clone()))?;
         let mut method = self.method.clone();
         let mut followed = 0;
         loop {
-            let response = self.ask(&method, &uri, followed > 0).await?;
+            let response = self.in_time(self.ask(&method, &uri, followed > 0, kept)).await??;
             let is_redirect = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
             if self.redirects == 0 || !is_redirect {
                 return self.take(response, out).await;
@@ -206,8 +228,22 @@ impl Request {
         }
     }
 
+    /// What comes before the wait for it is too long.
+    async fn in_time<T>(&self, coming: impl Future<Output = T>) -> Result<T, Error> {
+        match self.idle {
+            Some(most) => tokio::time::timeout(most, coming).await.map_err(|_| Error::Idle(most)),
+            None => Ok(coming.await),
+        }
+    }
+
     /// The answer of one server, its body unread.
-    async fn ask(&self, method: &Method, uri: &Uri, is_redirected: bool) -> Result<Response<Incoming>, Error> {
+    async fn ask(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        is_redirected: bool,
+        kept: Option<&Kept>,
+    ) -> Result<Response<Incoming>, Error> {
         let is_https = match (uri.scheme_str(), uri.host()) {
             (Some("http"), Some(_)) => false,
             (Some("https"), Some(_)) => true,
@@ -218,8 +254,9 @@ impl Request {
             true => Proxy::from_environment(uri)?,
             false => None,
         };
-        match proxy {
-            Some(proxy) => {
+        match (proxy, kept) {
+            (None, Some(client)) => client.request(request).await.map_err(|error| reason(&error)),
+            (Some(proxy), _) => {
                 let request = with_port(request)?;
                 let mut tunnel = Tunnel::new(proxy.uri, tls(plain())?);
                 if let Some(authorization) = proxy.authorization {
@@ -227,8 +264,8 @@ impl Request {
                 }
                 sent(tls(tunnel)?, request).await
             }
-            None if is_https => sent(tls(plain())?, request).await,
-            None => sent(plain(), request).await,
+            (None, None) if is_https => sent(tls(plain())?, request).await,
+            (None, None) => sent(plain(), request).await,
         }
     }
 
@@ -260,7 +297,7 @@ impl Request {
     async fn take(&self, response: Response<Incoming>, out: &mut dyn Write) -> Result<Answer<()>, Error> {
         let (parts, mut body) = response.into_parts();
         let mut read = 0;
-        while let Some(frame) = body.frame().await {
+        while let Some(frame) = self.in_time(body.frame()).await? {
             let Ok(data) = frame.map_err(|error| reason(&error))?.into_data() else {
                 continue;
             };

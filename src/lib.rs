@@ -2,6 +2,7 @@
 //!
 //! The modules stand in the order in which data flows.
 
+pub(crate) mod artifacts;
 pub(crate) mod changelog;
 pub mod cli;
 pub mod config;

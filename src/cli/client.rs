@@ -20,6 +20,11 @@ pub struct ClientArgs {
 }
 
 impl ClientArgs {
+    /// Whether a repository is named, which may be another one than that of the run.
+    pub fn names_repository(&self) -> bool {
+        self.repo.is_some()
+    }
+
     /// A client.
     ///
     /// # Errors

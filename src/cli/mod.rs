@@ -21,6 +21,7 @@ pub(crate) mod eval;
 pub(crate) mod eval_calibrate;
 pub(crate) mod eval_validate;
 pub(crate) mod explain;
+pub(crate) mod fetch;
 pub(crate) mod findings;
 pub(crate) mod format;
 pub(crate) mod gate;
@@ -163,6 +164,7 @@ enum Command {
     /// Process the result of a throughput job
     #[command(subcommand)]
     Result(result::ResultCommand),
+    Fetch(fetch::Fetch),
     /// Gather the results of all jobs
     #[command(subcommand)]
     Collect(collect::Collect),
@@ -233,6 +235,7 @@ pub fn main() -> ExitCode {
         Command::Man(man) => man.run(),
         Command::MockServer(server) => server.run(),
         Command::Result(result) => result.run(),
+        Command::Fetch(fetch) => fetch.run(),
         Command::Collect(collect) => collect.run(),
         Command::Compare(compare) => compare.run(),
         Command::Eval(eval) => eval.run(),

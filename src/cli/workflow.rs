@@ -24,8 +24,8 @@ pub enum Workflow {
     Simulate(Box<Simulate>),
 }
 
-/// The folder of the composite action that is rendered.
-const ACTION: &str = "setup-sweepctl";
+/// The folders of the actions that are rendered.
+const ACTIONS: [&str; 2] = ["setup-sweepctl", "fetch-artifacts"];
 
 const HELP: &str = "\
 Computed from the files, without the network: a caller's permissions contain what its callees ask for; secrets are \
@@ -165,7 +165,7 @@ fn is_own_action(file: &Path) -> bool {
     folder
         .parent()
         .is_some_and(|parent| parent.ends_with(".github/actions"))
-        && !folder.ends_with(ACTION)
+        && !ACTIONS.iter().any(|action| folder.ends_with(action))
 }
 
 /// The workflows below a root that are not this tool's, as the settings say.

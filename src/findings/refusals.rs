@@ -76,6 +76,8 @@ const AREAS: &[(&str, &Finding)] = &[
     ("cli/workflow", &WORKFLOW),
     ("cli/init", &WORKFLOW),
     ("repo", &GIT),
+    ("artifacts/", &GITHUB),
+    ("cli/fetch", &GITHUB),
     ("github/", &GITHUB),
     ("cli/client", &GITHUB),
     ("cli/decide", &GITHUB),

@@ -122,3 +122,54 @@ fn tls_with_a_server_that_speaks_none_fails() {
     let request = Request::get(&url.replace("http:", "https:"), Duration::from_secs(1));
     assert!(request.send().is_err());
 }
+
+#[test]
+fn a_silent_server_is_not_waited_for_and_a_slow_one_is() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let served = std::thread::spawn(move || {
+        for is_slow in [true, false] {
+            let (mut stream, _) = listener.accept().expect("a connection");
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n")
+                .expect("sent");
+            for part in 0..6 {
+                std::thread::sleep(Duration::from_millis(if is_slow { 100 } else { 500 + part }));
+                // The one that is not waited for is gone.
+                let _ = stream.write_all(b"x");
+            }
+        }
+    });
+    let session = Session::new().expect("a session");
+    let request = Request::get(&url, TIME).idle(Duration::from_millis(300));
+    assert_eq!(session.send(&request).expect("an answer").body, b"xxxxxx");
+    let session = Session::new().expect("a session");
+    let silent = session.send(&request).expect_err("silence");
+    assert!(matches!(silent, Error::Idle(_)), "{silent}");
+    served.join().expect("a server");
+}
+
+#[test]
+fn a_session_keeps_its_connection() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("one connection");
+        for _ in 0..3 {
+            let mut asked = Vec::new();
+            while !asked.ends_with(b"\r\n\r\n") {
+                let mut some = [0; 4096];
+                let count = stream.read(&mut some).expect("a request");
+                asked.extend_from_slice(&some[..count]);
+            }
+            stream
+                .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+                .expect("sent");
+        }
+    });
+    let session = Session::new().expect("a session");
+    for _ in 0..3 {
+        assert_eq!(session.send(&Request::get(&url, TIME)).expect("an answer").body, b"ok");
+    }
+    served.join().expect("a server");
+}

@@ -14,8 +14,12 @@ use crate::config::workflows::{Pin, Workflows};
 
 /// Where workflows stand.
 pub const WORKFLOWS: &str = ".github/workflows";
-/// The template of the composite action, and where it is rendered to.
-const ACTION: (&str, &str) = ("setup-sweepctl.yml", ".github/actions/setup-sweepctl/action.yml");
+/// The templates of the actions' files, and where each is rendered to.
+const ACTIONS: [(&str, &str); 3] = [
+    ("setup-sweepctl.yml", ".github/actions/setup-sweepctl/action.yml"),
+    ("fetch-artifacts.yml", ".github/actions/fetch-artifacts/action.yml"),
+    ("fetch-artifacts.js", ".github/actions/fetch-artifacts/main.js"),
+];
 
 /// A rendered file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,10 +41,10 @@ pub fn render(templates: &Templates, labels: &Labels, settings: &Arc<Workflows>)
         .workflows
         .iter()
         .map(|stem| (format!("{stem}.yml"), format!("{WORKFLOWS}/{stem}.yml")));
-    let action = (ACTION.0.to_owned(), ACTION.1.to_owned());
+    let actions = ACTIONS.map(|(name, path)| (name.to_owned(), path.to_owned()));
     let mut rendered = Vec::new();
     let mut problems = Problems::default();
-    for (name, path) in workflows.chain([action]) {
+    for (name, path) in workflows.chain(actions) {
         match one(&environment, templates, &name) {
             Ok(text) => rendered.push(Rendered { path, text }),
             Err(problem) => problems.push(problem),
@@ -65,8 +69,9 @@ fn one(environment: &Environment<'_>, templates: &Templates, name: &str) -> Resu
 
 /// The first line of each file: what made it, and how to change it.
 fn header(name: &str) -> String {
+    let comment = if name.ends_with(".js") { "//" } else { "#" };
     format!(
-        "# Rendered by sweepctl from {FOLDER}/{name} and configs/. Do not edit: change those and run `sweepctl render`.\n"
+        "{comment} Rendered by sweepctl from {FOLDER}/{name} and configs/. Do not edit: change those and run `sweepctl render`.\n"
     )
 }
 

@@ -28,6 +28,8 @@ built_in! {
     "collect-evals.yml",
     "collect-results.yml",
     "e2e-tests.yml",
+    "fetch-artifacts.js",
+    "fetch-artifacts.yml",
     "release.yml",
     "run-sweep.yml",
     "setup-sweepctl.yml",
@@ -38,7 +40,7 @@ built_in! {
     "partials/sweep.yml",
 }
 
-/// Templates by name: `<workflow>.yml` and `partials/<name>.yml`.
+/// Templates by name: `<workflow>.yml`, `partials/<name>.yml`, and the script of an action.
 #[derive(Debug, Clone)]
 pub struct Templates(BTreeMap<String, Source>);
 

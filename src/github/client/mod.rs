@@ -5,7 +5,7 @@
 //! 2022-11-28, and its "Rate limits for the REST API".
 
 pub(crate) mod answers;
-mod budget;
+pub(crate) mod budget;
 mod error;
 mod requests;
 mod runs;
@@ -14,6 +14,7 @@ mod transport;
 
 pub use error::Error;
 pub use settings::Settings;
+pub(crate) use transport::Known;
 
 use crate::changelog::link::Slug;
 
@@ -21,6 +22,18 @@ use crate::changelog::link::Slug;
 pub struct Client {
     transport: transport::Transport,
     repository: Slug,
+    api: String,
+    token: Option<String>,
+}
+
+/// What a request needs that is too large for this client: its answer is streamed by whoever asks.
+pub(crate) struct Access {
+    /// The API's address, without a slash at its end.
+    pub api: String,
+    /// The repository.
+    pub repository: Slug,
+    /// The token, where there is one.
+    pub token: Option<String>,
 }
 
 impl Client {
@@ -32,6 +45,8 @@ impl Client {
         Ok(Self {
             transport: transport::Transport::new(&settings)?,
             repository: settings.repository,
+            api: settings.api,
+            token: settings.token,
         })
     }
 
@@ -46,6 +61,25 @@ impl Client {
     #[must_use]
     pub fn pause(&self, requests: u64, least: std::time::Duration) -> std::time::Duration {
         self.transport.pause(requests, least)
+    }
+
+    /// What other requests are made with.
+    pub(crate) fn access(&self) -> Access {
+        Access {
+            api: self.api.clone(),
+            repository: self.repository.clone(),
+            token: self.token.clone(),
+        }
+    }
+
+    /// Answers to reads with their tags, to be kept for [`Self::remember`]. What has not changed then costs nothing.
+    pub(crate) fn known(&self) -> Vec<Known> {
+        self.transport.known()
+    }
+
+    /// Takes answers that an earlier client knew.
+    pub(crate) fn remember(&self, known: Vec<Known>) {
+        self.transport.remember(known);
     }
 
     /// The repository.

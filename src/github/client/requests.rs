@@ -24,6 +24,8 @@ const PULL_PAGES: usize = 1;
 const RUN_PAGES: usize = 2;
 /// Artifacts that are looked through, in pages.
 const ARTIFACT_PAGES: usize = 10;
+/// Artifacts of a run, in pages: a sweep of 5,000 jobs with four of them each.
+const ALL_ARTIFACT_PAGES: usize = 200;
 /// Jobs of a run, in pages: a sweep of 5,000.
 const JOB_PAGES: usize = 50;
 
@@ -118,6 +120,15 @@ impl Client {
         let name = name.map(|name| format!("?name={}", encoded(name))).unwrap_or_default();
         let path = self.path(&format!("actions/runs/{run}/artifacts{name}"));
         self.pages(&path, ACTIONS, ARTIFACT_PAGES, |page: Artifacts| page.artifacts)
+    }
+
+    /// All artifacts of a run, of every attempt at it.
+    ///
+    /// # Errors
+    /// As every request.
+    pub(crate) fn all_artifacts(&self, run: u64) -> Result<Listing<Artifact>, Error> {
+        let path = self.path(&format!("actions/runs/{run}/artifacts"));
+        self.pages(&path, ACTIONS, ALL_ARTIFACT_PAGES, |page: Artifacts| page.artifacts)
     }
 
     /// The jobs of one attempt at a run.

@@ -46,6 +46,17 @@ pub struct Transport {
     known: RefCell<HashMap<String, (HeaderValue, Bytes)>>,
 }
 
+/// An answer to a read, with its tag.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Known {
+    /// What was asked for.
+    path: String,
+    /// The tag that the answer came with.
+    tag: String,
+    /// The answer.
+    body: String,
+}
+
 /// A write, by its method.
 #[derive(Debug, Clone, Copy)]
 pub enum Write {
@@ -113,6 +124,28 @@ impl Transport {
     /// Lets reads use the reserve.
     pub fn use_reserve(&mut self) {
         self.uses_reserve = true;
+    }
+
+    /// Answers with their tags, as far as both are text.
+    pub(super) fn known(&self) -> Vec<Known> {
+        let text = |(path, (tag, body)): (&String, &(HeaderValue, Bytes))| {
+            Some(Known {
+                path: path.clone(),
+                tag: tag.to_str().ok()?.to_owned(),
+                body: std::str::from_utf8(body).ok()?.to_owned(),
+            })
+        };
+        self.known.borrow().iter().filter_map(text).collect()
+    }
+
+    /// Takes answers of an earlier connection.
+    pub(super) fn remember(&self, known: Vec<Known>) {
+        let mut all = self.known.borrow_mut();
+        for Known { path, tag, body } in known {
+            if let Ok(tag) = HeaderValue::from_str(&tag) {
+                all.insert(path, (tag, Bytes::from(body)));
+            }
+        }
     }
 
     /// Reads; `permission` is what a token needs for it.

@@ -13,6 +13,7 @@ pub mod throughput;
 use std::path::Path;
 
 use super::results::file;
+use crate::artifacts::folder;
 use crate::config::problem::Problem;
 
 /// Hex digits of a job's id.
@@ -39,10 +40,15 @@ fn job_in_path(root: &Path, path: &Path) -> Option<String> {
     })
 }
 
-/// Every folder under the root; none where there is no such folder, as after a download of nothing.
+/// Every folder under the root; none where there is no such folder, as after a download of nothing. What `fetch` has on
+/// its way there is no result yet.
 pub(super) fn folders(root: &Path) -> Result<Vec<file::Folder>, Problem> {
+    let coming = root.join(folder::WORK);
     match file::walk(root, file::MAX_DEPTH) {
-        Ok(folders) => Ok(folders),
+        Ok(mut folders) => {
+            folders.retain(|folder| !folder.path.starts_with(&coming));
+            Ok(folders)
+        }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
         Err(error) => {
             let name = file::shown(root);
