@@ -35,6 +35,7 @@ pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod mock_server;
 pub(crate) mod output;
+mod own_command;
 pub(crate) mod plan;
 pub(crate) mod priority;
 pub(crate) mod provenance;

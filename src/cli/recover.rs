@@ -1,15 +1,14 @@
 //! `sweepctl recover`: what is missing of a run's collection, check and announcement, done.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use clap::{ArgGroup, Args};
 use serde::Serialize;
 
 use super::client::ClientArgs;
-use super::output;
 use super::render::workflow_settings;
-use crate::config::problem::{Problem, Problems};
+use super::{output, own_command};
+use crate::config::problem::Problems;
 use crate::github::client::Client;
 use crate::github::client::answers::Run;
 use crate::github::recover::{self, Facts, PLAN, Recovery, Step, gather};
@@ -126,7 +125,7 @@ impl Recover {
         }
         let line = |(step, words): (Step, Vec<String>)| Line {
             step,
-            command: shown(&words),
+            command: own_command::shown(&words),
         };
         let printed = Printed {
             run_id: facts.run.id,
@@ -162,11 +161,8 @@ impl Recover {
     fn fetch_plan(&self, client: &Client, run: &Run, out: &Path) -> anyhow::Result<Vec<Envelope>> {
         let away = tempfile::tempdir()?;
         let folder = if self.dry_run { away.path() } else { out };
-        let place = folder.display().to_string();
-        let mut words = ["fetch", PLAN, "--out", &place].map(str::to_owned).to_vec();
-        words.extend(recover::of_run(run.id, &client.repository().to_string()));
-        child(&words, &[])?;
-        Ok(plan_files::envelopes(&folder.join(PLAN)).map_err(Problems::from)?)
+        let plan = own_command::fetch_plan(client, run.id, folder)?;
+        Ok(plan_files::envelopes(&plan).map_err(Problems::from)?)
     }
 }
 
@@ -202,44 +198,16 @@ impl Work<'_> {
     }
 
     fn run_step(&self, step: &Step, words: &[String]) -> anyhow::Result<()> {
-        anstream::eprintln!("{}", text::one_line(&shown(words)));
+        anstream::eprintln!("{}", text::one_line(&own_command::shown(words)));
         let run = [
             ("GITHUB_RUN_ID", self.run.id.to_string()),
             ("GITHUB_RUN_ATTEMPT", self.run.run_attempt.to_string()),
         ];
         match step {
-            Step::Ingest => child(words, &run),
-            _ => child(words, &[]),
+            Step::Ingest => own_command::run(words, &run),
+            _ => own_command::run(words, &[]),
         }
     }
-}
-
-/// Runs this program with other arguments; what it prints goes beside this command's own output.
-fn child(words: &[String], variables: &[(&str, String)]) -> anyhow::Result<()> {
-    let mut command = Command::new(std::env::current_exe()?);
-    command
-        .args(words)
-        .stdin(Stdio::null())
-        .stdout(Stdio::from(std::io::stderr()));
-    // What the runner reads is for this command's own step.
-    for name in ["GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_ENV"] {
-        command.env_remove(name);
-    }
-    command.envs(variables.iter().map(|(name, value)| (*name, value)));
-    let status = command.status()?;
-    if status.success() {
-        return Ok(());
-    }
-    let problem = Problem::file("", format!("`{}` failed ({status})", text::one_line(&shown(words))));
-    Err(Problems::from(
-        problem.hint("its messages are above; what was fetched is kept, so the same again goes on there"),
-    )
-    .into())
-}
-
-fn shown(words: &[String]) -> String {
-    let words = ["sweepctl"].into_iter().chain(words.iter().map(String::as_str));
-    shlex::try_join(words).unwrap_or_default()
 }
 
 impl Printed {

@@ -157,7 +157,7 @@ fn what_is_not_known_is_noted() {
     assert_eq!([&record["labels"], &record["plan"], &record["tool"]], [&Value::Null; 3]);
     let notes = record["notes"].to_string();
     for words in [
-        "name it with --plan",
+        "name a copy with --plan",
         "which labels its pull request had",
         "configs/workflows.yaml is not at its commit",
     ] {

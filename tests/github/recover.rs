@@ -5,8 +5,9 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
+use super::artifacts::zips::zip;
 use super::run_jobs::{RUN, attempt, job, jobs};
-use super::server::{GitHub, pull, run, runs, sha};
+use super::server::{GitHub, Reply, keeps_the_token, pull, run, runs, sha};
 use crate::fixture::envelope;
 use crate::support::{assert_none, lines_of_table, misses, project, stderr, write};
 
@@ -201,9 +202,8 @@ fn the_commands_of_a_dry_run_are_whole() {
     assert_eq!(
         commands,
         [
-            "sweepctl fetch --plan plan.json --kind bmk --out here/results --run-id 77 --repo acme/bench",
+            "sweepctl fetch --plan plan.json --kind bmk --kind eval --out here/results --run-id 77 --repo acme/bench",
             "sweepctl collect results here/results --plan plan.json --out here/results_bmk --ledger here/ledger-results.json",
-            "sweepctl fetch --plan plan.json --kind eval --out here/results --run-id 77 --repo acme/bench",
             "sweepctl collect evals here/results --plan plan.json --out here/eval_results_all --ledger here/ledger-evals.json",
             "sweepctl reuse check here --plan plan.json --partial",
             "sweepctl ingest --to acme/results --event-type swept --repo acme/bench",
@@ -262,4 +262,120 @@ fn a_pull_request_stands_for_the_newest_sweep_of_its_newest_commit() {
         assert_eq!(output.status.code(), Some(1));
         assert!(stderr(&output).contains(words), "{}", stderr(&output));
     }
+}
+
+/// A throughput result of a planned job, as a job uploads it.
+fn aggregate(conc: u64) -> Value {
+    json!({
+        "hw": "h200", "conc": conc, "image": "img:1", "model": "org/model", "infmax_model_prefix": "m1",
+        "framework": "vllm", "precision": "fp8", "spec_decoding": "none", "disagg": false,
+        "recipe_fingerprint": "a".repeat(64), "isl": 8192, "osl": 1024, "is_multinode": false, "tp": 8,
+        "tput_per_gpu": 1234.5, "output_tput_per_gpu": 137.2, "median_ttft": 0.31,
+    })
+}
+
+/// An artifact that can be fetched: its entry in lists, and its content behind a redirect.
+fn give(github: &GitHub, id: u64, name: &str, files: &[(&str, String)]) -> Value {
+    let content = zip(files);
+    let digest = format!("sha256:{}", hex(&content));
+    let place = format!("/content/{id}.zip");
+    github
+        .on(
+            &format!("GET /repos/acme/bench/actions/artifacts/{id}/zip"),
+            Reply::text(302, "").header("location", format!("{}{place}", github.url())),
+        )
+        .on(&format!("GET {place}"), Reply::text(200, content.clone()));
+    json!({ "id": id, "name": name, "size_in_bytes": content.len(), "expired": false, "digest": digest,
+            "created_at": "2026-10-01T19:00:00Z" })
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use sha2::Digest;
+    sha2::Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+#[test]
+fn a_cancelled_run_is_collected_and_checked() {
+    let situation = Situation::of(&["pull_request cancelled", "t t", "", ""]);
+    let github = &situation.github;
+    let mut planned = plan("t t");
+    for job in &mut planned {
+        job["row"]["recipe-fingerprint"] = json!("a".repeat(64));
+    }
+    let index = json!({
+        "jobs": 2, "throughput-jobs": 2, "eval-jobs": 0,
+        "buckets": { "single_node_8k1k": { "jobs": 2, "shards": [{ "jobs": 2, "max-parallel": 1 }] } },
+    });
+    let files = [
+        ("index.json", index.to_string()),
+        ("single_node_8k1k/0.json", json!(planned).to_string()),
+    ];
+    let of_plan = give(github, 21, "plan", &files);
+    // The second job was cancelled, and left nothing.
+    let single = give(
+        github,
+        22,
+        &name_of("t1", &planned),
+        &[("agg_r.json", aggregate(8).to_string())],
+    );
+    let list = |artifacts: &[&Value]| json!({ "total_count": artifacts.len(), "artifacts": artifacts });
+    let all = "GET /repos/acme/bench/actions/runs/77/artifacts";
+    github.on(all, list(&[&of_plan, &single]));
+    let named = |name: &str| format!("{all}?name={name}&per_page=100&page=1");
+    github.on(&named("plan"), list(&[&of_plan]));
+    github.on(&named(&name_of("t1", &planned)), list(&[&single]));
+    github.on(&named(&name_of("t2", &planned)), list(&[]));
+    let at = situation.folder.path();
+    let recover = || {
+        let mut command = github.command(at);
+        for name in ["ACTIONS_RESULTS_URL", "ACTIONS_RUNTIME_TOKEN"] {
+            command.env_remove(name);
+        }
+        let output = command
+            .args(["recover", "77", "--out", "here"])
+            .output()
+            .expect("it runs");
+        keeps_the_token(&output);
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")
+    };
+    let printed = recover();
+    let steps: Vec<String> = printed["steps"].as_array().expect("a list").iter().map(said).collect();
+    assert_eq!(steps, ["fetch bmk", "collect results", "check --partial"]);
+    assert_eq!(
+        (&printed["steps"][0]["there"], &printed["done"]),
+        (&json!(1), &json!(true))
+    );
+    let collected = crate::fixture::read_json(&at.join("here/results_bmk/agg_bmk.json"));
+    assert_eq!(
+        (collected.as_array().map(Vec::len), &collected[0]["conc"]),
+        (Some(1), &json!(8))
+    );
+    let ledger = crate::fixture::read_json(&at.join("here/ledger-results.json"));
+    let states: Vec<&Value> = ledger["jobs"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|job| &job["state"])
+        .collect();
+    assert_eq!(states, ["done", "missing"]);
+    // The same again fetches nothing twice.
+    let zips = || github.requests().iter().filter(|what| what.ends_with("/zip")).count();
+    let before = zips();
+    recover();
+    assert_eq!(zips(), before);
+    // A dry run leaves nothing.
+    let mut command = github.command(at);
+    let output = command
+        .args(["recover", "77", "--out", "elsewhere", "--dry-run"])
+        .output()
+        .expect("it runs");
+    assert!(
+        output.status.success() && !at.join("elsewhere").exists(),
+        "{}",
+        stderr(&output)
+    );
 }

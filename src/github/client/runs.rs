@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 
 use super::Client;
-use super::answers::{Annotation, Artifact, Content, IssueEvent, Run, Runner};
+use super::answers::{Annotation, Content, IssueEvent, Run, Runner};
 use super::error::Error;
 use super::requests::{Listing, encoded};
 use super::transport::Write;
@@ -16,8 +16,6 @@ const ANNOTATION_PAGES: usize = 1;
 const RUNNER_PAGES: usize = 20;
 /// Events of a pull request, in pages.
 const EVENT_PAGES: usize = 10;
-/// Artifacts of a run, in pages: a sweep of 5,000 jobs with three each.
-const ARTIFACT_PAGES: usize = 150;
 /// Runs of one commit, in pages.
 const RUN_PAGES: usize = 1;
 
@@ -100,15 +98,6 @@ impl Client {
         Ok(bytes.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
 
-    /// Every artifact of a run, of all its attempts.
-    ///
-    /// # Errors
-    /// As every request.
-    pub fn all_artifacts(&self, run: u64) -> Result<Listing<Artifact>, Error> {
-        let path = self.path(&format!("actions/runs/{run}/artifacts"));
-        self.pages(&path, "actions: read", ARTIFACT_PAGES, |page: Artifacts| page.artifacts)
-    }
-
     /// Runs one job of a run that ended again, and the jobs that wait for it.
     ///
     /// # Errors
@@ -136,11 +125,6 @@ impl Client {
 #[derive(Deserialize)]
 struct Runners {
     runners: Vec<Runner>,
-}
-
-#[derive(Deserialize)]
-struct Artifacts {
-    artifacts: Vec<Artifact>,
 }
 
 #[derive(Deserialize)]

@@ -32,7 +32,7 @@ pub fn provenance(client: &Client, run: Run, plan: Option<&Path>) -> Result<Prov
     let (planned, compared) = match plan {
         Some(path) => read_plan(path)?,
         None => {
-            notes.push("its plan is not known: name it with --plan".to_owned());
+            notes.push("its plan is not known: it kept none, or it has expired; name a copy with --plan".to_owned());
             (None, None)
         }
     };

@@ -102,6 +102,8 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
         return Ok(Recovery::Nothing("its plan holds no job".to_owned()));
     }
     let ingest = run.event == "push" && facts.announces && !facts.announced;
+    // The check holds collections against single results, so those are brought for both.
+    let mut single_results = Single::default();
     let (mut collects, mut fetches, mut gone) = (Vec::new(), Vec::new(), Vec::new());
     for (name, what, evals) in COLLECTIONS {
         let single = Single::of(plan, evals, &facts.artifacts);
@@ -111,14 +113,13 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
         if state(&facts.artifacts, name) == There::Yes {
             fetches.push(Step::FetchCollection { name });
         } else if single.there > 0 {
-            collects.push(Step::FetchResults {
-                kinds: single.kinds.clone(),
-                there: single.there,
-                planned: single.planned,
-            });
             collects.push(Step::Collect { what, name });
         } else {
             gone.push((what, single));
+            continue;
+        }
+        if single.there > 0 {
+            single_results.add(single);
         }
     }
     if collects.is_empty() && !ingest {
@@ -137,9 +138,16 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
         let (what, single) = &gone[0];
         return Err(nothing_left(run, what, single));
     }
-    // Only what the run did not make is made; the rest is needed for the check.
-    let mut steps = fetches;
-    steps.extend(collects);
+    let mut steps = Vec::new();
+    if single_results.there > 0 {
+        steps.push(Step::FetchResults {
+            kinds: single_results.kinds,
+            there: single_results.there,
+            planned: single_results.planned,
+        });
+    }
+    // Only what the run did not make is made.
+    steps.extend(fetches.into_iter().chain(collects));
     steps.push(Step::Check {
         partial: run.conclusion.as_deref() != Some("success") || !gone.is_empty(),
     });
@@ -238,8 +246,8 @@ fn state(artifacts: &[Artifact], name: &str) -> There {
     }
 }
 
-/// The single results of a plan's throughput jobs, or of its eval jobs.
-#[derive(Debug, Clone)]
+/// The single results of a plan's throughput jobs, of its eval jobs, or of both.
+#[derive(Debug, Clone, Default)]
 struct Single {
     kinds: Vec<&'static str>,
     planned: usize,
@@ -248,6 +256,13 @@ struct Single {
 }
 
 impl Single {
+    fn add(&mut self, other: Self) {
+        self.kinds.extend(other.kinds);
+        self.planned += other.planned;
+        self.there += other.there;
+        self.expired += other.expired;
+    }
+
     fn of(plan: &[Envelope], evals: bool, artifacts: &[Artifact]) -> Self {
         let is_kept = |kept: bool| artifacts.iter().filter(move |artifact| artifact.expired != kept);
         let there: HashSet<&str> = is_kept(true).map(|artifact| artifact.name.as_str()).collect();
