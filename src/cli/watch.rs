@@ -218,7 +218,12 @@ fn buckets(lines: &[Line]) -> String {
     let said = |column: &usize| rows.iter().any(|row| row[*column] != NOTHING);
     let columns: Vec<usize> = (0..HEAD.len()).filter(said).collect();
     let head: Vec<&str> = columns.iter().map(|column| HEAD[*column]).collect();
-    let of = |row: &Vec<String>| columns.iter().map(|column| row[*column].clone()).collect();
+    let of = |row: &Vec<String>| {
+        columns
+            .iter()
+            .map(|column| row[*column].clone())
+            .collect::<Vec<String>>()
+    };
     output::table(&head, &rows.iter().map(of).collect::<Vec<_>>())
 }
 
