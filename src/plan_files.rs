@@ -150,6 +150,26 @@ pub fn write_changelog(dir: &Path, metadata: &ChangelogMetadata) -> Result<(), P
     write_json(&dir.join(CHANGELOG_METADATA), metadata)
 }
 
+/// The base and the head that a plan compares, where it came from changelog entries and is a folder.
+///
+/// # Errors
+/// A file that is something else.
+pub fn changelog(path: &Path) -> Result<Option<(String, String)>, Problem> {
+    #[derive(Deserialize)]
+    struct Refs {
+        base_ref: String,
+        head_ref: String,
+    }
+    let Some(file) = in_folder(path)
+        .map(|dir| dir.join(CHANGELOG_METADATA))
+        .filter(|file| file.exists())
+    else {
+        return Ok(None);
+    };
+    let refs: Refs = read_json(&file, "what a plan came from")?;
+    Ok(Some((refs.base_ref, refs.head_ref)))
+}
+
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Problem> {
     let text = serde_json::to_string_pretty(value).map_err(|error| unwritten(path, &error))?;
     files::write_atomic(path, (text + "\n").as_bytes()).map_err(|error| unwritten(path, &error))

@@ -21,6 +21,14 @@ pub struct Slug {
     name: String,
 }
 
+impl Slug {
+    /// The account that owns it.
+    #[must_use]
+    pub(crate) fn owner(&self) -> &str {
+        &self.owner
+    }
+}
+
 impl FromStr for Slug {
     type Err = String;
 

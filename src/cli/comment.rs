@@ -6,7 +6,7 @@ use clap::Args;
 use serde::Deserialize;
 
 use super::client::{self, ClientArgs};
-use super::output;
+use super::{comment_changes, output};
 use crate::config::problem::{Problem, Problems};
 use crate::github::comment::{self, MARKER};
 use crate::github::text;
@@ -22,6 +22,9 @@ pub struct CommentArgs {
     /// What `sweepctl verdict --output` wrote; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     verdict: PathBuf,
+    /// What `sweepctl compare --output` wrote: what changed is told, the largest first
+    #[arg(long, value_name = "FILE")]
+    comparison: Option<PathBuf>,
     /// The commit that was swept
     #[arg(long, value_name = "SHA")]
     commit: String,
@@ -42,11 +45,18 @@ impl CommentArgs {
     /// A verdict that cannot be read, and requests that fail.
     pub fn run(&self) -> anyhow::Result<()> {
         let verdict = self.read().map_err(Problems::from)?;
+        let comparison = self
+            .comparison
+            .as_deref()
+            .map(comment_changes::read)
+            .transpose()
+            .map_err(Problems::from)?;
         let client = self.client.client()?.with_reserve();
         let server = std::env::var("GITHUB_SERVER_URL").unwrap_or_else(|_| "https://github.com".to_owned());
         let run = std::env::var("GITHUB_RUN_ID").unwrap_or_default();
         let url = format!("{server}/{}/actions/runs/{run}", client.repository());
-        let body = body(&verdict, &self.commit, &url);
+        let changes = comparison.as_ref().map(comment_changes::section).unwrap_or_default();
+        let body = body(&verdict, &self.commit, &changes, &url);
         if self.dry_run {
             return output::text(&body);
         }
@@ -67,6 +77,9 @@ const SHOWN: usize = 30;
 /// The longest text of a problem, in characters. With [`SHOWN`] of them a comment stays under the 65,536 that it may
 /// hold.
 const LONGEST: usize = 300;
+
+/// The most bytes of a comment with what changed.
+const MOST_BYTES: usize = 60_000;
 
 /// A verdict, as `sweepctl verdict` writes it.
 #[derive(Debug, Clone, Deserialize)]
@@ -97,7 +110,7 @@ struct Line {
 }
 
 /// The comment's text. What it says of jobs is a stranger's text: it mentions nobody, links nowhere and holds no markup.
-fn body(verdict: &Verdict, commit: &str, url: &str) -> String {
+fn body(verdict: &Verdict, commit: &str, changes: &str, url: &str) -> String {
     let ended = if verdict.ok { "succeeded" } else { "failed" };
     let of = commit.get(..9).unwrap_or(commit);
     let mut text = format!(
@@ -130,13 +143,18 @@ fn body(verdict: &Verdict, commit: &str, url: &str) -> String {
             text.push_str(&format!("\nAnd {more} more.\n"));
         }
     }
+    // The whole may be 65,536 bytes long; a comparison of long names stands in the summary anyway.
+    match text.len() + changes.len() < MOST_BYTES {
+        true => text.push_str(changes),
+        false => text.push_str("\nWhat changed is in the summary of the run.\n"),
+    }
     text.push_str(&format!("\n[Jobs, results and reasons]({url})\n"));
     text
 }
 
 /// Text on one line that is only text: an invisible character parts what GitHub makes a mention, a reference or a link
 /// of.
-fn inert(text: &str) -> String {
+pub(super) fn inert(text: &str) -> String {
     const JOINER: char = '\u{2060}';
     let short: String = text.chars().take(LONGEST).collect();
     let mut out = markdown::escape(&short);

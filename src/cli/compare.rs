@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use serde::Serialize;
 
@@ -10,6 +11,7 @@ use crate::config::problem::{Problem, Problems, printable};
 use crate::ledger::publish::RunLedger;
 use crate::runner;
 use crate::step::compare::{self, Comparison, Metrics, summary};
+use crate::step::results::file;
 
 const AFTER_HELP: &str = "\
 Two measurements are of one point if they have the same model prefix, hardware, framework, precision, speculative \
@@ -45,6 +47,9 @@ pub struct Compare {
     /// The ledger of the later run: the recipes that are withheld, and so not compared, are named
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
+    /// Write the JSON to a file too; `sweepctl comment --comparison` reads it
+    #[arg(long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Print JSON, also on a terminal
     #[arg(long)]
     json: bool,
@@ -81,13 +86,18 @@ impl Compare {
         let over: Vec<String> = self.max_regression.into_iter().flat_map(over).collect();
         let withheld = self.withheld().map_err(Problems::from)?;
         runner::summarize(&summary::markdown(&comparison, &over, &withheld))?;
+        let printed = Printed {
+            comparison: &comparison,
+            max_regression: self.max_regression,
+            regressions: &over,
+            withheld: &withheld,
+        };
+        if let Some(file) = &self.output {
+            file::write_atomic(file, &serde_json::to_vec(&printed)?)
+                .with_context(|| format!("`{}` cannot be written", file.display()))?;
+        }
         match output::wants_json(self.json) {
-            true => output::json(&Printed {
-                comparison: &comparison,
-                max_regression: self.max_regression,
-                regressions: &over,
-                withheld: &withheld,
-            })?,
+            true => output::json(&printed)?,
             false => print(&comparison)?,
         }
         for name in &withheld {

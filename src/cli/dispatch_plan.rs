@@ -5,7 +5,7 @@ use clap::{ArgGroup, Args, FromArgMatches, Subcommand, error::ErrorKind};
 use super::generate::Generate;
 use super::plan::PlanArgs;
 use super::usage;
-use crate::config::asked::Refs;
+use crate::config::asked::{Asked, Refs};
 
 const HELP: &str = "\
 The command is split into words as a shell would split it, and read as arguments of `sweepctl generate`. Nothing else \
@@ -24,6 +24,9 @@ pub struct DispatchPlan {
     generate: Option<String>,
     #[command(flatten)]
     refs: Refs,
+    /// What is asked of the sweep as flags on one line, for a form with few inputs: `--trim-conc --eval-limit=full`
+    #[arg(long, value_name = "FLAGS", default_value = "", hide_default_value = true)]
+    asked: String,
     /// Flags that `plan` and `generate` share: --emit, --github-output, --trim-conc, --duration, ...
     #[arg(value_name = "FLAGS", trailing_var_arg = true, allow_hyphen_values = true)]
     flags: Vec<String>,
@@ -38,11 +41,27 @@ impl DispatchPlan {
     /// # Errors
     /// Wrong usage, and everything wrong with the inputs.
     pub fn run(&self) -> anyhow::Result<()> {
+        let flags: Vec<String> = asked(&self.asked)?
+            .flags()
+            .into_iter()
+            .chain(self.flags.clone())
+            .collect();
         match &self.generate {
-            Some(command) => parsed(command, &self.flags)?.run(),
-            None => PlanArgs::read(self.refs.flags().into_iter().chain(self.flags.clone()))?.run(),
+            Some(command) => parsed(command, &flags)?.run(),
+            None => PlanArgs::read(self.refs.flags().into_iter().chain(flags))?.run(),
         }
     }
+}
+
+/// What one line of flags asks of a sweep; nothing else is a flag there.
+fn asked(line: &str) -> anyhow::Result<Asked> {
+    let Some(words) = shlex::split(line) else {
+        let message = format!("--asked `{line}` has a quote that is not closed");
+        return Err(usage(ErrorKind::ValueValidation, message));
+    };
+    let command = Asked::augment_args(clap::Command::new("--asked").no_binary_name(true));
+    let matches = command.try_get_matches_from(words)?;
+    Ok(Asked::from_arg_matches(&matches)?)
 }
 
 /// A form's command with flags, read as arguments of `sweepctl generate`.

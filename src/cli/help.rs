@@ -22,8 +22,8 @@ const HEADINGS: [Heading; 4] = [
     },
     Heading {
         title: "GitHub",
-        commands: &["decide", "dispatch", "reuse", "baseline", "comment", "stats"],
-        more: &[],
+        commands: &["decide", "dispatch", "watch", "triage", "reuse", "stats"],
+        more: &["recover", "provenance", "baseline", "comment"],
     },
     Heading {
         title: "Workflows and configs",

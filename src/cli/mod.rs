@@ -9,10 +9,12 @@ pub(crate) mod client;
 pub(crate) mod collect;
 mod collect_sweep;
 pub(crate) mod comment;
+mod comment_changes;
 pub(crate) mod compare;
 pub(crate) mod decide;
 pub(crate) mod dispatch;
 pub(crate) mod dispatch_plan;
+mod dispatch_preview;
 pub(crate) mod docs;
 pub(crate) mod envelope;
 pub(crate) mod envelope_file;
@@ -34,9 +36,12 @@ pub(crate) mod launch;
 pub(crate) mod library;
 pub(crate) mod mock_server;
 pub(crate) mod output;
+mod own_command;
 pub(crate) mod plan;
 pub(crate) mod priority;
 mod published;
+pub(crate) mod provenance;
+pub(crate) mod recover;
 pub(crate) mod render;
 pub(crate) mod replay_of_script;
 mod replay_result;
@@ -44,6 +49,7 @@ pub(crate) mod result;
 pub(crate) mod reuse;
 pub(crate) mod rows;
 pub(crate) mod run;
+mod run_plan;
 mod runnable;
 pub(crate) mod schema;
 pub(crate) mod shard;
@@ -52,8 +58,10 @@ pub(crate) mod simulate;
 pub(crate) mod stats;
 mod table;
 pub(crate) mod throughput;
+pub(crate) mod triage;
 pub(crate) mod upload;
 pub(crate) mod verdict;
+pub(crate) mod watch;
 pub(crate) mod workflow;
 
 use std::process::ExitCode;
@@ -110,6 +118,14 @@ enum Command {
     Verdict(verdict::VerdictArgs),
     /// Start a sweep of a pull request, or of a generator command
     Dispatch(Box<dispatch::Dispatch>),
+    /// Watch a run: its jobs by bucket and state, what waits, what failed
+    Watch(watch::Watch),
+    /// Tell why jobs of a run failed, and run those again that may be
+    Triage(triage::Triage),
+    /// Do what is missing of a run's collection, check and announcement
+    Recover(recover::Recover),
+    /// Print what a run's results come from, as one JSON
+    Provenance(provenance::Provenance),
     /// Decide whether a push takes over the results of a pull request
     Reuse(reuse::ReuseArgs),
     /// Write or update the sweep's comment on its pull request
@@ -199,6 +215,10 @@ pub fn main() -> ExitCode {
         Command::Gate(gate) => gate.run(),
         Command::Verdict(verdict) => verdict.run(),
         Command::Dispatch(dispatch) => dispatch.run(),
+        Command::Watch(watch) => watch.run(),
+        Command::Triage(triage) => triage.run(),
+        Command::Recover(recover) => recover.run(),
+        Command::Provenance(provenance) => provenance.run(),
         Command::Reuse(reuse) => reuse.run(),
         Command::Comment(comment) => comment.run(),
         Command::Stats(stats) => stats.run(),

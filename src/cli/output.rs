@@ -40,6 +40,56 @@ pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     table::table(head, rows, table::Screen::of_stdout())
 }
 
+/// The start of a line that quotes another program: it is cut, not wrapped.
+pub const QUOTED: &str = "  | ";
+
+/// Text for people in the width of the terminal, and how many rows of it that takes. Sentences are wrapped; lines that
+/// quote are cut; a word that is wider, such as an address, is left whole.
+#[must_use]
+pub fn fitted(text: &str) -> (String, usize) {
+    let width = usize::from(table::Screen::of_stdout().width).max(1);
+    let (mut out, mut rows) = (String::with_capacity(text.len()), 0);
+    for line in text.lines() {
+        let fits = line.chars().count() <= width;
+        let lines = match fits {
+            true => vec![line.to_owned()],
+            false if line.starts_with(QUOTED) => {
+                vec![line.chars().take(width.saturating_sub(1)).chain(['…']).collect()]
+            }
+            false => wrapped(line, width),
+        };
+        for line in lines {
+            rows += line.chars().count().div_ceil(width).max(1);
+            out.push_str(&line);
+            out.push('\n');
+        }
+    }
+    (out, rows)
+}
+
+/// A line in words, each line as full as they allow.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for word in line.split(' ') {
+        match lines.last_mut() {
+            Some(last) if last.chars().count() + 1 + word.chars().count() <= width => {
+                last.push(' ');
+                last.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
+}
+
+/// Prints text for people, in the width of the terminal.
+///
+/// # Errors
+/// As [`write`].
+pub fn prose(text: &str) -> anyhow::Result<()> {
+    self::text(&fitted(text).0)
+}
+
 /// Prints text for people.
 ///
 /// # Errors

@@ -4,14 +4,18 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use clap::Args;
+use indexmap::IndexMap;
+use serde::Serialize;
 
 use super::client::{self, ClientArgs};
 use super::output;
+use super::run_plan::RunPlan;
 use crate::config::problem::{Problem, Problems};
 use crate::github::client::Client;
-use crate::github::stats::{self, JobTime};
+use crate::github::run_jobs;
+use crate::github::stats::{self, FirstGpuJob, JobTime, Sum};
 use crate::github::text;
-use crate::plan_files;
+use crate::github::watch::shown;
 use crate::runner;
 use crate::step::markdown;
 use crate::step::results::file;
@@ -20,13 +24,13 @@ use crate::step::results::file;
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
 pub struct Stats {
-    /// The run, its latest attempt [default: GITHUB_RUN_ID, at its attempt GITHUB_RUN_ATTEMPT]
+    /// The run, with all its attempts [default: GITHUB_RUN_ID, up to its attempt GITHUB_RUN_ATTEMPT]
     #[arg(long, value_name = "RUN", value_parser = clap::value_parser!(u64).range(1..))]
     run_id: Option<u64>,
-    /// The plan, for the GPUs of each job: its folder, its index, or a list of envelopes
+    /// The plan, for the GPUs and the hardware of each job: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
-    /// The file to write every job to, as JSON
+    /// The file to write every execution of a job to, as JSON
     #[arg(long, value_name = "FILE", default_value = "run_stats.json")]
     output: PathBuf,
     #[command(flatten)]
@@ -36,43 +40,53 @@ pub struct Stats {
     json: bool,
 }
 
+/// What is printed as JSON.
+#[derive(Serialize)]
+#[serde(rename_all = "kebab-case")]
+struct Printed<'s> {
+    run_id: u64,
+    attempts: u64,
+    to_first_gpu_job: FirstGpuJob,
+    all: Sum,
+    labels: IndexMap<String, Sum>,
+    hardware: IndexMap<String, Sum>,
+    jobs: &'s [JobTime],
+}
+
 impl Stats {
     /// Asks, counts and writes.
     ///
     /// # Errors
     /// No run, a plan that cannot be read, requests that fail, and a file that cannot be written.
     pub fn run(&self) -> anyhow::Result<()> {
-        let plan = self
-            .plan
-            .as_deref()
-            .map(plan_files::envelopes)
-            .transpose()
-            .map_err(Problems::from)?;
+        let plan = RunPlan::read(self.plan.as_deref()).map_err(Problems::from)?;
         let client = self.client.client()?;
-        let (run, attempt) = self.which(&client)?;
-        let listing = client.jobs(run, attempt).map_err(Problems::from)?;
-        if !listing.complete {
+        let (id, attempts) = self.which(&client)?;
+        let run = client.run(id).map_err(Problems::from)?;
+        let (executions, complete) = run_jobs::executions(&client, id, attempts).map_err(Problems::from)?;
+        if !complete {
             anstream::eprintln!(
                 "note: the run has more jobs than the {} that are counted",
-                listing.items.len()
+                executions.len()
             );
         }
-        let jobs = stats::of(listing.items, &plan.unwrap_or_default());
+        let jobs = stats::of(executions, &plan.envelopes, &plan.places);
         let json = serde_json::to_vec(&jobs)?;
         file::write_atomic(&self.output, &json)
             .with_context(|| format!("`{}` cannot be written", self.output.display()))?;
-        runner::summarize(&format!(
-            "### Run statistics\n\n{}\n{}\n",
-            markdown::table(&HEAD, &rows(&jobs)),
-            longest(&jobs)
-        ))?;
+        let printed = Printed {
+            run_id: id,
+            attempts,
+            to_first_gpu_job: stats::first_gpu_job(&run, &jobs, &plan.places),
+            all: stats::all(&jobs),
+            labels: stats::by_label(&jobs),
+            hardware: stats::by_hardware(&jobs),
+            jobs: &jobs,
+        };
+        runner::summarize(&printed.markdown())?;
         match output::wants_json(self.json) {
-            true => output::json(&jobs),
-            false => output::text(&format!(
-                "{}\n{}\n",
-                output::table(&HEAD, &rows(&jobs)),
-                text::one_line(&longest(&jobs))
-            )),
+            true => output::json(&printed),
+            false => output::prose(&printed.text()),
         }
     }
 
@@ -90,48 +104,90 @@ impl Stats {
     }
 }
 
-const HEAD: [&str; 6] = [
-    "runner label",
+const COLUMNS: [&str; 8] = [
     "jobs",
     "not successful",
+    "repeated",
     "hours",
     "GPU hours",
     "longest queue (min)",
+    "before launch (s)",
+    "after launch (s)",
 ];
 
-fn rows(jobs: &[JobTime]) -> Vec<Vec<String>> {
-    let mut lines: Vec<Vec<String>> = Vec::new();
-    let mut all = stats::OfLabel::default();
-    for (label, of_label) in stats::by_label(jobs) {
-        all.jobs += of_label.jobs;
-        all.not_successful += of_label.not_successful;
-        all.hours += of_label.hours;
-        all.gpu_hours += of_label.gpu_hours;
-        all.longest_queue = all.longest_queue.max(of_label.longest_queue);
-        lines.push(row(&label, &of_label));
-    }
-    lines.push(row("all", &all));
-    lines
+fn head(first: &'static str) -> Vec<&'static str> {
+    std::iter::once(first).chain(COLUMNS).collect()
 }
 
-fn row(label: &str, of_label: &stats::OfLabel) -> Vec<String> {
+fn row(name: &str, sum: &Sum) -> Vec<String> {
+    let seconds = |seconds: Option<u64>| seconds.map_or_else(|| "-".to_owned(), |seconds| seconds.to_string());
     vec![
-        label.to_owned(),
-        of_label.jobs.to_string(),
-        of_label.not_successful.to_string(),
-        format!("{:.2}", of_label.hours),
-        format!("{:.2}", of_label.gpu_hours),
-        of_label.longest_queue.div_ceil(60).to_string(),
+        name.to_owned(),
+        sum.jobs.to_string(),
+        sum.not_successful.to_string(),
+        sum.repeated.to_string(),
+        format!("{:.2}", sum.hours),
+        format!("{:.2}", sum.gpu_hours),
+        sum.longest_queue.div_ceil(60).to_string(),
+        seconds(sum.before_launch),
+        seconds(sum.after_launch),
     ]
 }
 
-fn longest(jobs: &[JobTime]) -> String {
-    match stats::longest_queue(jobs) {
-        Some(job) => format!(
-            "Longest in the queue, {} min: {}",
-            job.queue_seconds.unwrap_or_default().div_ceil(60),
-            markdown::escape(&job.name)
-        ),
-        None => "No job was taken by a runner.".to_owned(),
+impl Printed<'_> {
+    /// Executions by label, and those of planned jobs by hardware: the name of the first column, and the rows.
+    fn tables(&self) -> Vec<(&'static str, Vec<Vec<String>>)> {
+        let rows = |sums: &IndexMap<String, Sum>| sums.iter().map(|(name, sum)| row(name, sum)).collect::<Vec<_>>();
+        let mut labels = rows(&self.labels);
+        labels.push(row("all", &self.all));
+        let mut tables = vec![("runner label", labels)];
+        if !self.hardware.is_empty() {
+            tables.push(("hardware", rows(&self.hardware)));
+        }
+        tables
+    }
+
+    fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        if let Some(queued) = self.to_first_gpu_job.queued_seconds {
+            let taken = self.to_first_gpu_job.taken_seconds;
+            let taken = taken.map_or_else(String::new, |seconds| format!(", and taken after {}", shown(seconds)));
+            sentences.push(format!(
+                "From the event to the first job on a GPU: queued after {}{taken}.",
+                shown(queued)
+            ));
+        }
+        sentences.push(match stats::longest_queue(self.jobs) {
+            Some(job) => format!(
+                "Longest in the queue, {} min: {}",
+                job.queue_seconds.unwrap_or_default().div_ceil(60),
+                markdown::escape(&job.name)
+            ),
+            None => "No job was taken by a runner.".to_owned(),
+        });
+        sentences
+    }
+
+    fn markdown(&self) -> String {
+        let mut text = "### Run statistics\n".to_owned();
+        for (first, rows) in self.tables() {
+            text.push_str(&format!("\n{}", markdown::table(&head(first), &rows)));
+        }
+        for sentence in self.sentences() {
+            text.push_str(&format!("\n{sentence}\n"));
+        }
+        text
+    }
+
+    fn text(&self) -> String {
+        let tables = self
+            .tables()
+            .into_iter()
+            .map(|(first, rows)| output::table(&head(first), &rows) + "\n");
+        let lines = self
+            .sentences()
+            .into_iter()
+            .map(|sentence| text::one_line(&sentence) + "\n");
+        tables.chain(lines).collect()
     }
 }

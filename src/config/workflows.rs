@@ -33,6 +33,14 @@ const MAX_TIMEOUT: u64 = 360;
 /// Jobs of one matrix, and so the most that can run at a time.
 const MAX_PARALLEL: u64 = 256;
 
+/// How often a job may be started at most.
+const MAX_ATTEMPTS: u64 = 10;
+/// The inputs that the dispatch form has at least: the command, the run's name, the ref, the pair of refs, the labels, and
+/// what is asked.
+const MIN_DISPATCH_INPUTS: u64 = 7;
+/// The inputs that GitHub takes at most ("Events that trigger workflows", `workflow_dispatch`).
+const MAX_DISPATCH_INPUTS: u64 = 25;
+
 /// The settings of workflows.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
@@ -74,6 +82,13 @@ pub struct Workflows {
     /// Where a finished sweep is announced: one repository, or a list of them.
     #[schemars(default, with = "publish::Targets")]
     pub ingest: Vec<Ingest>,
+    /// How often `sweepctl triage --rerun` lets a job be started.
+    #[schemars(default = "max_attempts", range(min = 1, max = 10))]
+    pub max_attempts: u64,
+    /// The most inputs of the dispatch form, for servers that take fewer than it has: what is asked of a sweep is then one
+    /// input, `asked`.
+    #[schemars(default, range(min = 7, max = 25))]
+    pub dispatch_inputs: Option<u64>,
     /// Steps of a repository's own, by the place where they run.
     #[schemars(default)]
     pub extra_steps: Steps,
@@ -262,6 +277,8 @@ impl Workflows {
         let checkout = f.optional(d, "checkout", checkout::checkout);
         let publish = f.optional(d, "publish", publish::mode);
         let ingest = f.optional(d, "ingest", publish::targets);
+        let max_attempts = f.optional(d, "max-attempts", |d, n, name| d.integer_up_to(n, name, MAX_ATTEMPTS));
+        let dispatch_inputs = f.optional(d, "dispatch-inputs", dispatch_inputs);
         let known = actions.as_ref().map(|a| a.keys().cloned().collect::<Vec<_>>());
         let known = known.unwrap_or_default();
         let extra_steps = f.optional(d, "extra-steps", |d, n, _| extra::steps(d, n, &known));
@@ -284,10 +301,33 @@ impl Workflows {
             checkout: checkout.unwrap_or_default(),
             publish: publish.unwrap_or_default(),
             ingest: ingest.unwrap_or_default(),
+            max_attempts: max_attempts.unwrap_or_else(self::max_attempts),
+            dispatch_inputs,
             extra_steps: extra_steps.unwrap_or_default(),
             extra_jobs: extra_jobs.unwrap_or_default(),
         })
     }
+}
+
+/// How often a job is started unless the settings say otherwise: once, and once more.
+fn max_attempts() -> u64 {
+    2
+}
+
+/// The most inputs of the dispatch form: not fewer than it has at least, not more than GitHub takes.
+fn dispatch_inputs(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
+    let most = d.integer_up_to(node, name, MAX_DISPATCH_INPUTS)?;
+    if most < MIN_DISPATCH_INPUTS {
+        let message = format!("`{name}` is {most}, the form has {MIN_DISPATCH_INPUTS} inputs at least");
+        d.refuse(
+            &config::MALFORMED,
+            node.span,
+            message,
+            "write 10 for a server that takes 10",
+        );
+        return None;
+    }
+    Some(most)
 }
 
 /// A file that is not rendered: one that is both would never be checked.

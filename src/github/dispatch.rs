@@ -9,17 +9,18 @@ use std::time::Duration;
 use indexmap::IndexMap;
 use serde::Serialize;
 
-use super::client::answers::{Pull, Review, Run};
+use super::client::answers::{Dispatched, Pull, Review, Run};
 use super::client::{Client, Error};
 use super::event::Hash;
-use super::text::{any_of, code};
+use super::text::{any_of, code, listed};
+use crate::config::asked::Asked;
 use crate::config::problem::{Problem, Problems};
 
 /// The workflow that is dispatched.
 pub const WORKFLOW: &str = "e2e-tests.yml";
 /// Whose approval counts: those who may write.
 const APPROVERS: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
-/// How often the run is looked for, a second apart: a dispatch does not say which run it starts.
+/// How often the run is looked for, a second apart: an older server does not say which run a dispatch starts.
 const LOOKS: u32 = 10;
 
 /// What is sent.
@@ -36,7 +37,7 @@ impl Request {
     #[must_use]
     pub fn gh_command(&self, client: &Client) -> String {
         let repository = client.repository().to_string();
-        let mut words = [
+        let words = [
             "gh",
             "workflow",
             "run",
@@ -45,15 +46,23 @@ impl Request {
             &repository,
             "--ref",
             &self.r#ref,
-        ]
-        .map(str::to_owned)
-        .to_vec();
-        for (name, value) in &self.inputs {
-            words.extend(["-f".to_owned(), format!("{name}={value}")]);
-        }
-        let quoted = |word: &String| shlex::try_quote(word).map_or_else(|_| String::new(), |word| word.into_owned());
-        words.iter().map(quoted).collect::<Vec<_>>().join(" ")
+        ];
+        let words = words.into_iter().map(quoted);
+        let inputs = self.input_words().into_iter().map(|word| format!("-f {word}"));
+        words.chain(inputs).collect::<Vec<_>>().join(" ")
     }
+
+    /// Each input as a word of that command.
+    #[must_use]
+    pub fn input_words(&self) -> Vec<String> {
+        let words = self.inputs.iter();
+        words.map(|(name, value)| quoted(&format!("{name}={value}"))).collect()
+    }
+}
+
+/// A word as a shell takes it for one; nothing of one that none can hold.
+fn quoted(word: &str) -> String {
+    shlex::try_quote(word).map_or_else(|_| String::new(), |word| word.into_owned())
 }
 
 /// What of a pull request is swept.
@@ -63,6 +72,8 @@ pub struct Comparison {
     pub base: Hash,
     /// Its newest commit.
     pub head: Hash,
+    /// The labels that it has.
+    pub labels: Vec<String>,
     /// Who approved that commit; `None` where the caller named it.
     pub approved_by: Option<String>,
 }
@@ -73,29 +84,53 @@ pub struct Comparison {
 /// Requests that fail, and what [`approved`] refuses.
 pub fn comparison(client: &Client, number: u64, head: Option<&Hash>) -> Result<Comparison, Problems> {
     let pull = client.pull(number)?;
-    let reviews = match head {
-        Some(_) => Vec::new(),
-        None => client.reviews(number)?.items,
-    };
-    let approved_by = approved(&pull, &reviews, head)?;
+    let reviews = client.reviews(number)?;
+    if !reviews.complete {
+        let message = format!(
+            "pull request {number} has more than the {} reviews that are read",
+            reviews.items.len()
+        );
+        return Err(Problem::file("", message)
+            .hint("dispatch a comparison of two commits with `gh workflow run`")
+            .into());
+    }
+    let approved_by = approved(&pull, &reviews.items, head)?;
     let base = client.merge_base(pull.base.sha.as_str(), pull.head.sha.as_str())?;
     Ok(Comparison {
         base: base.sha,
         head: pull.head.sha,
+        labels: pull.labels.into_iter().map(|label| label.name).collect(),
         approved_by,
     })
 }
 
-/// Whether the newest commit of a pull request may be swept: somebody who may write has approved just that commit, which
-/// gives the name, or the caller has named it.
+/// Whether the newest commit of a pull request may be swept: nobody who may write asks for changes, and somebody who may has
+/// approved just that commit, which gives the name, or the caller has named it.
 ///
 /// # Errors
-/// A pull request that is closed, another commit than the newest, and one that nobody approved.
+/// A pull request that is closed, a request for changes, another commit than the newest, and one that nobody approved.
 pub fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<Option<String>, Problem> {
     let (number, newest) = (pull.number, &pull.head.sha);
     if pull.state != "open" {
         let message = format!("pull request {number} is {}", code(&pull.state));
         return Err(Problem::file("", message).hint("dispatch a comparison of two commits with `gh workflow run`"));
+    }
+    // What somebody said last counts, comments aside.
+    let mut last: IndexMap<&str, &Review> = IndexMap::new();
+    let counts =
+        |review: &&Review| APPROVERS.contains(&review.author_association.as_str()) && review.state != "COMMENTED";
+    for review in reviews.iter().filter(counts) {
+        if let Some(user) = &review.user {
+            last.insert(&user.login, review);
+        }
+    }
+    let asks = |(login, review): (&&str, &&Review)| (review.state == "CHANGES_REQUESTED").then(|| (*login).to_owned());
+    let asking: Vec<String> = last.iter().filter_map(asks).collect();
+    if !asking.is_empty() {
+        let verb = if asking.len() == 1 { "asks" } else { "ask" };
+        let message = format!("{} {verb} for changes of pull request {number}", listed(&asking));
+        return Err(Problem::file("", message)
+            .hint("make the changes, then have the review approved or dismissed on the pull request's page"));
     }
     if let Some(head) = head {
         if head == newest {
@@ -107,15 +142,6 @@ pub fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<
             head.as_str()
         );
         return Err(Problem::file("", message).hint("read what was pushed since, then name that commit"));
-    }
-    // What somebody said last counts, comments aside.
-    let mut last: IndexMap<&str, &Review> = IndexMap::new();
-    let counts =
-        |review: &&Review| APPROVERS.contains(&review.author_association.as_str()) && review.state != "COMMENTED";
-    for review in reviews.iter().filter(counts) {
-        if let Some(user) = &review.user {
-            last.insert(&user.login, review);
-        }
     }
     let of_newest = |review: &Review| review.state == "APPROVED" && review.commit_id.as_ref() == Some(newest);
     let approver = last.iter().find(|(_, review)| of_newest(review));
@@ -138,14 +164,62 @@ pub fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<
     })
 }
 
-/// Sends a request, once, and looks for the run that it starts; `None` where that has not shown up in time.
+/// The form's inputs: what is asked of a sweep one by one, or, where a server takes fewer than that, in the one input
+/// `asked`, as flags; and then the pull request's labels too, of which the priority of its jobs is made.
+#[must_use]
+pub fn inputs(
+    given: IndexMap<String, String>,
+    asked: &Asked,
+    labels: &[String],
+    most: Option<u64>,
+) -> IndexMap<String, String> {
+    let mut inputs = given;
+    if most.is_none() {
+        inputs.extend(asked.inputs());
+        return inputs;
+    }
+    if !labels.is_empty() {
+        inputs.insert("pr-labels-json".to_owned(), serde_json::json!(labels).to_string());
+    }
+    let flags = asked.flags();
+    if !flags.is_empty() {
+        let words: Vec<String> = flags.iter().map(|flag| quoted(flag)).collect();
+        inputs.insert("asked".to_owned(), words.join(" "));
+    }
+    inputs
+}
+
+/// A request that asks which run it starts.
+#[derive(Serialize)]
+struct Asking<'r> {
+    #[serde(flatten)]
+    request: &'r Request,
+    return_run_details: bool,
+}
+
+/// Sends a request, once. GitHub answers with the run that it starts; an older server does not, and may refuse to be asked,
+/// which starts nothing: then the run is looked for by its name. `None` where it has not shown up in time.
 ///
 /// # Errors
 /// Requests that fail before and while it is sent. After that only the run's page is missing.
-pub fn send(client: &Client, request: &Request) -> Result<Option<Run>, Error> {
+pub fn send(client: &Client, request: &Request) -> Result<Option<Dispatched>, Error> {
     let runs = || client.runs(WORKFLOW, "workflow_dispatch", &request.r#ref, None);
     let known: HashSet<u64> = runs()?.items.iter().map(|run| run.id).collect();
-    client.dispatch_workflow(WORKFLOW, request)?;
+    let asking = Asking {
+        request,
+        return_run_details: true,
+    };
+    let started = match client.dispatch_workflow(WORKFLOW, &asking) {
+        Err(Error::Status {
+            status: 400 | 422,
+            message,
+            ..
+        }) if message.contains("return_run_details") => client.dispatch_workflow(WORKFLOW, request)?,
+        answer => answer?,
+    };
+    if started.is_some() {
+        return Ok(started);
+    }
     let name = request.inputs.get("test-name");
     let is_it = |run: &Run| !known.contains(&run.id) && name.is_none_or(|name| run.display_title == *name);
     for look in 0..LOOKS {
@@ -155,7 +229,10 @@ pub fn send(client: &Client, request: &Request) -> Result<Option<Run>, Error> {
         match runs() {
             Ok(listing) => {
                 if let Some(run) = listing.items.into_iter().find(is_it) {
-                    return Ok(Some(run));
+                    return Ok(Some(Dispatched {
+                        workflow_run_id: run.id,
+                        html_url: run.html_url,
+                    }));
                 }
             }
             Err(_) => return Ok(None),

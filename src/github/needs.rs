@@ -27,6 +27,25 @@ pub fn job_of(bucket: Bucket) -> String {
     format!("sweep-{name}")
 }
 
+/// The name of a bucket's job, for people.
+#[must_use]
+pub fn title_of(bucket: Bucket) -> &'static str {
+    match bucket {
+        Bucket::SingleNode1k1k => "One node, 1k1k",
+        Bucket::SingleNode8k1k => "One node, 8k1k",
+        Bucket::SingleNodeOther => "One node, other lengths",
+        Bucket::SingleNodeAgentic => "One node, agentic",
+        Bucket::MultiNode1k1k => "Multi-node, 1k1k",
+        Bucket::MultiNode8k1k => "Multi-node, 8k1k",
+        Bucket::MultiNodeOther => "Multi-node, other lengths",
+        Bucket::MultiNodeAgentic => "Multi-node, agentic",
+        Bucket::Evals => "Evals",
+        Bucket::AgenticEvals => "Agentic evals",
+        Bucket::MultinodeEvals => "Multi-node evals",
+        Bucket::MultinodeAgenticEvals => "Multi-node agentic evals",
+    }
+}
+
 /// What became of a job. A job that is a matrix, or a workflow of its own, has the worst result of its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]

@@ -9,6 +9,7 @@ use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
 use crate::config::workflows::publish::{Ingest, Publish};
 use crate::config::workflows::{Access, Binary, Permissions, Workflows};
+use crate::github::needs;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
 
@@ -94,24 +95,24 @@ pub struct BucketJob {
 /// The job of a bucket in `run-sweep` and `e2e-tests`: its id and its name.
 #[must_use]
 pub fn job_of(bucket: Bucket) -> BucketJob {
-    let (job, title) = match bucket {
-        Bucket::SingleNode1k1k => ("sweep-single-node-1k1k", "One node, 1k1k"),
-        Bucket::SingleNode8k1k => ("sweep-single-node-8k1k", "One node, 8k1k"),
-        Bucket::SingleNodeOther => ("sweep-single-node-other", "One node, other lengths"),
-        Bucket::SingleNodeAgentic => ("sweep-single-node-agentic", "One node, agentic"),
-        Bucket::MultiNode1k1k => ("sweep-multi-node-1k1k", "Multi-node, 1k1k"),
-        Bucket::MultiNode8k1k => ("sweep-multi-node-8k1k", "Multi-node, 8k1k"),
-        Bucket::MultiNodeOther => ("sweep-multi-node-other", "Multi-node, other lengths"),
-        Bucket::MultiNodeAgentic => ("sweep-multi-node-agentic", "Multi-node, agentic"),
-        Bucket::Evals => ("sweep-evals", "Evals"),
-        Bucket::AgenticEvals => ("sweep-agentic-evals", "Agentic evals"),
-        Bucket::MultinodeEvals => ("sweep-multi-node-evals", "Multi-node evals"),
-        Bucket::MultinodeAgenticEvals => ("sweep-multi-node-agentic-evals", "Multi-node agentic evals"),
+    let job = match bucket {
+        Bucket::SingleNode1k1k => "sweep-single-node-1k1k",
+        Bucket::SingleNode8k1k => "sweep-single-node-8k1k",
+        Bucket::SingleNodeOther => "sweep-single-node-other",
+        Bucket::SingleNodeAgentic => "sweep-single-node-agentic",
+        Bucket::MultiNode1k1k => "sweep-multi-node-1k1k",
+        Bucket::MultiNode8k1k => "sweep-multi-node-8k1k",
+        Bucket::MultiNodeOther => "sweep-multi-node-other",
+        Bucket::MultiNodeAgentic => "sweep-multi-node-agentic",
+        Bucket::Evals => "sweep-evals",
+        Bucket::AgenticEvals => "sweep-agentic-evals",
+        Bucket::MultinodeEvals => "sweep-multi-node-evals",
+        Bucket::MultinodeAgenticEvals => "sweep-multi-node-agentic-evals",
     };
     BucketJob {
         name: bucket.name(),
         job,
-        title,
+        title: needs::title_of(bucket),
     }
 }
 

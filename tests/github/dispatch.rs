@@ -5,7 +5,7 @@ use std::process::Output;
 use serde_json::{Value, json};
 
 use super::server::{GitHub, Reply, keeps_the_token, pull, run, runs, sha, user};
-use crate::support::{project, stderr, stdout};
+use crate::support::{project, stderr, stdout, terminal, write};
 
 const RUNS: &str = "GET /repos/acme/bench/actions/workflows/e2e-tests.yml/runs";
 const DISPATCH: &str = "POST /repos/acme/bench/actions/workflows/e2e-tests.yml/dispatches";
@@ -49,7 +49,7 @@ fn sent(github: &GitHub) -> Vec<Value> {
 }
 
 fn dispatch(github: &GitHub, more: &[&str]) -> Output {
-    github.run(&[&["dispatch"], more].concat())
+    github.run(&[&["dispatch"], more, &["--yes"]].concat())
 }
 
 /// A run of e2e-tests.yml.
@@ -88,6 +88,7 @@ fn an_approved_commit_is_sent_from_the_default_branch() {
             "base-ref": sha('9'), "head-ref": sha('b'), "ref": sha('b'), "test-name": title,
             "eval-limit": "full", "trim-conc": "true",
         },
+        "return_run_details": true,
     });
     assert_eq!(sent(&github), [wanted]);
     // An answer that is known is asked for by its tag, and not sent again.
@@ -148,18 +149,20 @@ fn nothing_is_sent_for_a_commit_that_nobody_read() {
         (vec![approval("OWNER", 'b')], false),
         (vec![approval("COLLABORATOR", 'b'), comment.clone()], false),
         (vec![changes("alice"), approval("MEMBER", 'b')], false),
-        (vec![approval("MEMBER", 'b'), changes("carol")], false),
+        (
+            vec![changes("alice"), dismissed.clone(), approval("MEMBER", 'b')],
+            false,
+        ),
         (vec![], true),
         (vec![comment], true),
         (vec![dismissed], true),
         (vec![approval("CONTRIBUTOR", 'b')], true),
         (vec![approval("NONE", 'b')], true),
         (vec![approval("MEMBER", 'c')], true),
-        (vec![approval("MEMBER", 'b'), changes("alice")], true),
     ] {
         let github = github();
         github.on("GET /repos/acme/bench/pulls/12/reviews", json!(reviews));
-        let output = dispatch(&github, &["--pr", "12", "--dry-run"]);
+        let output = github.run(&["dispatch", "--pr", "12", "--dry-run"]);
         assert_eq!(output.status.success(), !refused, "{reviews:?}: {}", stderr(&output));
         if refused {
             let said = stderr(&output);
@@ -184,7 +187,7 @@ fn nothing_is_sent_for_a_commit_that_nobody_read() {
 fn a_named_commit_is_swept_if_it_is_the_newest() {
     let github = github();
     github.on("GET /repos/acme/bench/pulls/12/reviews", json!([]));
-    let output = dispatch(&github, &["--pr", "12", "--head", &sha('b'), "--dry-run"]);
+    let output = github.run(&["dispatch", "--pr", "12", "--head", &sha('b'), "--dry-run"]);
     assert!(output.status.success(), "{}", stderr(&output));
     let said = stderr(&dispatch(&github, &["--pr", "12", "--head", &sha('c')]));
     assert!(said.contains("the newest commit of pull request 12 is bbb"), "{said}");
@@ -217,8 +220,11 @@ fn a_generator_command_is_tried_here_first() {
     let command = "test-config --config-keys 'smoke-*'";
     let output = ask(&["--generate", command, "--ref", "topic", "--evals-only", "--dry-run"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(stderr(&output).contains("gives 1 job on"), "{}", stderr(&output));
     let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&said["preview"]["jobs"], &said["preview"]["costs"][0]["bucket"]),
+        (&json!(1), &json!("evals"))
+    );
     assert_eq!(
         said["request"],
         json!({ "ref": "trunk", "inputs": { "ref": "topic", "generate-cli-command": command, "evals-only": "true" } })
@@ -252,11 +258,259 @@ fn a_generator_command_is_tried_here_first() {
         (&["--pr", "12", "--ref", "topic"], 2, "cannot be used with"),
         (&[], 2, "--pr"),
     ] {
-        let output = ask(wrong);
+        let output = ask(&[wrong, &["--yes"]].concat());
         assert_eq!(output.status.code(), Some(code), "{wrong:?}: {}", stderr(&output));
         assert!(stderr(&output).contains(words), "{wrong:?}: {}", stderr(&output));
     }
     assert_eq!(sent(&github), Vec::<Value>::new());
     let shown = stdout(&ask(&["--generate", command, "--dry-run"]));
     assert!(!shown.contains("\"url\":\"http"), "{shown}");
+}
+
+#[test]
+fn a_request_for_changes_blocks_it() {
+    let asks = |login: &str, association: &str| review(login, association, "CHANGES_REQUESTED", 'c');
+    let approval = || review("alice", "MEMBER", "APPROVED", 'b');
+    let mut dismissed = asks("carol", "MEMBER");
+    dismissed["state"] = json!("DISMISSED");
+    for (reviews, blocked) in [
+        (vec![approval(), asks("carol", "MEMBER")], "`carol` asks for changes"),
+        // Of an older commit, and before the approval of another: it stands until it is taken back.
+        (
+            vec![asks("carol", "COLLABORATOR"), approval()],
+            "`carol` asks for changes",
+        ),
+        (
+            vec![asks("carol", "MEMBER"), asks("dave", "OWNER"), approval()],
+            "`carol` and `dave` ask for changes",
+        ),
+        (vec![approval(), asks("alice", "MEMBER")], "`alice` asks for changes"),
+        // Who may not write blocks nothing.
+        (vec![approval(), asks("mallory", "NONE")], ""),
+        (vec![asks("carol", "MEMBER"), dismissed, approval()], ""),
+        (
+            vec![asks("carol", "MEMBER"), review("carol", "MEMBER", "APPROVED", 'b')],
+            "",
+        ),
+        (
+            vec![
+                asks("carol", "MEMBER"),
+                review("carol", "MEMBER", "COMMENTED", 'b'),
+                approval(),
+            ],
+            "`carol` asks for changes",
+        ),
+    ] {
+        let github = github();
+        github.on("GET /repos/acme/bench/pulls/12/reviews", json!(reviews));
+        // Naming the commit does not help.
+        for more in [&[][..], &["--head", &sha('b')]] {
+            let output = github.run(&[&["dispatch", "--pr", "12", "--dry-run"], more].concat());
+            assert_eq!(
+                output.status.success(),
+                blocked.is_empty(),
+                "{reviews:?}: {}",
+                stderr(&output)
+            );
+            assert!(stderr(&output).contains(blocked), "{reviews:?}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn nothing_is_sent_unasked() {
+    let github = github();
+    for more in [&[][..], &["--json"]] {
+        let output = github.run(&[&["dispatch", "--pr", "12"], more].concat());
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains("send it with --yes"), "{}", stderr(&output));
+    }
+    assert_eq!(github.requests(), Vec::<String>::new());
+    let output = github.run(&["dispatch", "--pr", "12", "--yes", "--dry-run"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+}
+
+#[test]
+fn github_says_which_run_it_started() {
+    let github = github();
+    let details = json!({
+        "workflow_run_id": 42, "run_url": "https://api.github.com/repos/acme/bench/actions/runs/42",
+        "html_url": "https://github.com/acme/bench/actions/runs/42",
+    });
+    github.on(DISPATCH, details);
+    let output = dispatch(&github, &["--pr", "12"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(
+        (&said["run-id"], &said["url"]),
+        (&json!(42), &json!("https://github.com/acme/bench/actions/runs/42"))
+    );
+    // Nothing is looked for afterwards.
+    let runs = github.requests().iter().filter(|what| what.starts_with(RUNS)).count();
+    assert_eq!(runs, 1);
+    // A server that does not know the question starts nothing: it is asked without it.
+    let refused = Reply::message(422, "Invalid request. \"return_run_details\" is not a permitted key.");
+    github.in_turn(DISPATCH, vec![refused, Reply::text(204, "")]);
+    github.in_turn(RUNS, vec![runs_of(&[]), runs_of(&[7])]);
+    let before = sent(&github).len();
+    let output = dispatch(&github, &["--pr", "12"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(said["run-id"], 7);
+    let posts = sent(&github);
+    assert_eq!(posts.len() - before, 2);
+    assert_eq!(
+        (
+            &posts[before]["return_run_details"],
+            &posts[before + 1]["return_run_details"]
+        ),
+        (&json!(true), &Value::Null)
+    );
+}
+
+fn runs_of(ids: &[u64]) -> Reply {
+    runs(
+        ids.iter()
+            .map(|id| started(*id, "Pull request 12 at bbbbbbbbb"))
+            .collect(),
+    )
+    .into()
+}
+
+#[test]
+fn a_form_of_ten_inputs_gets_what_is_asked_as_one() {
+    let (github, folder) = (github(), tempfile::tempdir().expect("a folder"));
+    let mut labelled = pull(&["full-sweep-enabled", "it's \"odd\""]);
+    (labelled["state"], labelled["merged_at"]) = (json!("open"), Value::Null);
+    github.on("GET /repos/acme/bench/pulls/12", labelled);
+    let settings = std::fs::read_to_string(project().join("configs/workflows.yaml")).expect("a file");
+    let inputs = |more: &str| {
+        write(folder.path(), "configs/workflows.yaml", format!("{settings}{more}"));
+        let mut command = github.command(folder.path());
+        command.args([
+            "dispatch",
+            "--pr",
+            "12",
+            "--dry-run",
+            "--trim-conc",
+            "--eval-suite",
+            "a suite",
+        ]);
+        let output = command.output().expect("it runs");
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_slice::<Value>(&output.stdout).expect("JSON")["request"]["inputs"].clone()
+    };
+    let whole = inputs("");
+    assert_eq!(
+        (&whole["trim-conc"], &whole["eval-suite"]),
+        (&json!("true"), &json!("a suite"))
+    );
+    assert_eq!(whole["pr-labels-json"], Value::Null);
+    let ten = inputs("\ndispatch-inputs: 10\n");
+    assert_eq!(ten["asked"], "--trim-conc '--eval-suite=a suite'");
+    let labels: Value = serde_json::from_str(ten["pr-labels-json"].as_str().expect("a text")).expect("JSON");
+    assert_eq!(labels, json!(["full-sweep-enabled", "it's \"odd\""]));
+    assert_eq!(
+        (&ten["base-ref"], &ten["head-ref"]),
+        (&json!(sha('9')), &json!(sha('b')))
+    );
+    let names: Vec<&String> = ten.as_object().expect("an object").keys().collect();
+    assert!(
+        names.len() <= 10 && !names.iter().any(|name| *name == "trim-conc"),
+        "{names:?}"
+    );
+}
+
+#[test]
+fn a_line_of_flags_is_what_is_asked_and_nothing_else() {
+    let plan = |asked: &str| {
+        let args = [
+            "dispatch-plan",
+            "--generate",
+            "test-config --config-keys 'smoke-*'",
+            "--asked",
+            asked,
+        ];
+        crate::support::run(project(), args)
+    };
+    let rows = |output: &Output| {
+        serde_json::from_slice::<Value>(&output.stdout)
+            .expect("JSON")
+            .as_array()
+            .map(Vec::len)
+    };
+    let (plain, trimmed) = (plan(""), plan("--trim-conc"));
+    assert!(
+        plain.status.success() && trimmed.status.success(),
+        "{}",
+        stderr(&trimmed)
+    );
+    assert!(rows(&trimmed) <= rows(&plain));
+    for wrong in [
+        "--emit=x",
+        "--json",
+        "--trim-conc 'x",
+        "--duration=0",
+        "x",
+        "--trim-conc; touch y",
+        "--help",
+    ] {
+        let output = plan(wrong);
+        assert_ne!(output.status.code(), Some(1), "{wrong}: {}", stderr(&output));
+        assert!(!output.status.success() || wrong == "--help", "{wrong}");
+    }
+}
+
+#[test]
+fn a_pull_request_is_previewed_where_its_commits_are() {
+    let fleet = crate::support::fleet::repository();
+    let at = fleet.path();
+    let base = crate::support::git(at, &["rev-parse", "HEAD"]);
+    let head = crate::support::fleet::log(at, &crate::support::fleet::entry("'*'", ""));
+    let github = github();
+    let mut own = pull(&[]);
+    (own["state"], own["merged_at"]) = (json!("open"), Value::Null);
+    (own["base"]["sha"], own["head"]["sha"]) = (json!(base), json!(head));
+    let mut approval = review("alice", "MEMBER", "APPROVED", 'b');
+    approval["commit_id"] = json!(head);
+    github
+        .on("GET /repos/acme/bench/pulls/12", own)
+        .on("GET /repos/acme/bench/pulls/12/reviews", json!([approval]))
+        .on(
+            &format!("GET /repos/acme/bench/compare/{base}...{head}"),
+            json!({ "merge_base_commit": { "sha": base } }),
+        );
+    let mut command = github.command(at);
+    let output = command
+        .args(["dispatch", "--pr", "12", "--dry-run"])
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let planned = crate::support::json(at, ["plan", "--base-ref", &base, "--head-ref", &head, "--summary"]);
+    assert_eq!(said["preview"]["costs"], planned);
+    assert!(said["preview"]["gpus"].as_u64().is_some_and(|gpus| gpus > 0), "{said}");
+    // On a terminal it is shown, and asked about; the end of the input means no.
+    let mut command = github.command(at);
+    let shown = terminal::shown(command.args(["dispatch", "--pr", "12"]), 100);
+    assert!(
+        shown.contains("Start it? [y/N]") && shown.contains("Not sent."),
+        "{shown}"
+    );
+    assert_eq!(sent(&github), Vec::<Value>::new());
+}
+
+#[test]
+fn a_dispatch_is_shown_on_80_and_120_columns() {
+    let github = github();
+    let mut command = github.command(project());
+    command.args([
+        "dispatch",
+        "--generate",
+        "full-sweep --model-prefix smoke",
+        "--ref",
+        "topic",
+    ]);
+    terminal::held("screen_dispatch", &command);
+    assert_eq!(sent(&github), Vec::<Value>::new());
 }

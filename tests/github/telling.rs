@@ -5,9 +5,8 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use super::server::{GitHub, Reply, comment, keeps_the_token, run, sha};
-use crate::fixture::envelope;
-use crate::support::{stderr, stdout, terminal, write};
+use super::server::{GitHub, Reply, comment, keeps_the_token, sha};
+use crate::support::{stderr, write};
 
 const COMMENTS: &str = "GET /repos/acme/bench/issues/12/comments";
 const ADD: &str = "POST /repos/acme/bench/issues/12/comments";
@@ -176,91 +175,116 @@ fn the_verdict_is_what_the_comment_reads() {
     );
 }
 
-/// A job with minutes in the queue and on a runner.
-fn job(name: &str, label: &str, conclusion: &str, queued: u64, ran: u64) -> Value {
-    let minute = |minute: u64| format!("2026-10-01T{:02}:{:02}:00Z", 8 + minute / 60, minute % 60);
-    let skipped = conclusion == "skipped";
-    json!({
-        "id": 1, "run_id": 77, "name": name, "status": "completed", "conclusion": conclusion, "labels": [label],
-        "runner_name": if skipped { "".to_owned() } else { format!("{label}_0") },
-        "created_at": minute(0), "started_at": minute(queued), "completed_at": minute(queued + ran),
-        "html_url": "https://github.com/acme/bench/actions/runs/77/job/1", "steps": [], "run_attempt": 2,
-    })
-}
-
-fn counted(github: &GitHub, folder: &Path, more: &[&str]) -> (Output, String) {
-    let summary = folder.join("summary.md");
-    let _ = std::fs::remove_file(&summary);
-    let mut command = github.command(folder);
-    command.arg("stats").args(more).env("GITHUB_STEP_SUMMARY", &summary);
-    command.env("GITHUB_RUN_ID", "77").env("GITHUB_RUN_ATTEMPT", "2");
-    let output = command.output().expect("the binary runs");
-    keeps_the_token(&output);
-    (output, std::fs::read_to_string(summary).unwrap_or_default())
-}
-
-#[test]
-fn queues_and_gpu_hours_are_counted_by_label() {
-    let (github, folder) = (GitHub::new(), tempfile::tempdir().expect("a folder"));
-    let mut jobs = vec![
-        job("Decide", "ubuntu-24.04", "success", 1, 3),
-        job("One node, 8k1k / m1 c64 / Benchmark", "h200", "success", 90, 60),
-        job("One node, 8k1k / m1 c8 / Benchmark", "h200", "failure", 10, 30),
-        job("Evals", "h200", "skipped", 0, 0),
-    ];
-    jobs.extend((0..98).map(|n| job(&format!("Fetch {n}"), "ubuntu-24.04", "success", 0, 1)));
-    let page = |jobs: &[Value]| json!({ "total_count": 102, "jobs": jobs });
-    let path = "GET /repos/acme/bench/actions/runs/77/attempts/2/jobs?per_page=100&page=";
-    github
-        .on(&format!("{path}1"), page(&jobs[..100]))
-        .on(&format!("{path}2"), page(&jobs[100..]));
-    write(
-        folder.path(),
-        "plan",
-        json!([envelope("00000000000a", 64), envelope("00000000000b", 8)]).to_string(),
-    );
-    let (output, summary) = counted(&github, folder.path(), &["--plan", "plan"]);
-    assert!(output.status.success(), "{}", stderr(&output));
-    // One request for a hundred jobs.
-    assert_eq!(github.requests().len(), 2);
-    for line in [
-        "| h200 | 2 | 1 | 1.50 | 12.00 | 90 |",
-        "| ubuntu-24.04 | 99 | 0 | 1.68 | 0.00 | 1 |",
-        "| all | 101 | 1 | 3.18 | 12.00 | 90 |",
-        "Longest in the queue, 90 min: One node, 8k1k / m1 c64 / Benchmark",
-    ] {
-        assert!(summary.contains(line), "{line}: {summary}");
+/// A comparison as `sweepctl compare --output` writes it, of two folders of results.
+fn compared(folder: &Path, before: &[(u64, f64, f64)], after: &[(u64, f64, f64)]) {
+    let row = |(conc, throughput, ttft): &(u64, f64, f64)| {
+        json!({
+            "hw": "h200", "conc": conc, "image": "img:1", "model": "org/model", "infmax_model_prefix": "m1",
+            "framework": "vllm", "precision": "fp8", "spec_decoding": "none", "disagg": false, "isl": 8192, "osl": 1024,
+            "is_multinode": false, "tp": 8, "tput_per_gpu": throughput, "median_ttft": ttft,
+        })
+    };
+    for (side, rows) in [("before", before), ("after", after)] {
+        let rows: Vec<Value> = rows.iter().map(row).collect();
+        write(folder, &format!("{side}/agg_bmk.json"), json!(rows).to_string());
     }
-    let mut command = github.command(folder.path());
-    command
-        .env("NO_COLOR", "1")
+    let output = crate::support::run(folder, ["compare", "before", "after", "--output", "comparison.json"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
+
+fn commented_with_changes(github: &GitHub, folder: &Path) -> Output {
+    write(folder, "verdict.json", verdict(&[]).to_string());
+    let commit = sha('b');
+    let args = [
+        "comment",
+        "--pr",
+        "12",
+        "--commit",
+        &commit,
+        "--verdict",
+        "verdict.json",
+        "--comparison",
+        "comparison.json",
+    ];
+    let output = github
+        .command(folder)
+        .args(args)
         .env("GITHUB_RUN_ID", "77")
-        .env("GITHUB_RUN_ATTEMPT", "2");
-    terminal::held("screen_stats", command.args(["stats", "--plan", "plan"]));
-    let kept = std::fs::read(folder.path().join("run_stats.json")).expect("the file");
-    let kept: Value = serde_json::from_slice(&kept).expect("JSON");
-    assert_eq!(kept.as_array().map(Vec::len), Some(102));
-    let times = |index: usize| ["queue_seconds", "run_seconds", "gpus"].map(|name| kept[index][name].clone());
-    assert_eq!(times(1), [json!(5400), json!(3600), json!(8)]);
-    assert_eq!(times(3), [Value::Null, Value::Null, Value::Null]);
-    assert_eq!(kept[0]["conclusion"], "success");
+        .output()
+        .expect("the binary runs");
+    keeps_the_token(&output);
+    output
 }
 
 #[test]
-fn another_runs_jobs_are_those_of_its_latest_attempt() {
-    let (github, folder) = (GitHub::new(), tempfile::tempdir().expect("a folder"));
-    let mut other = run(55, "success");
-    other["run_attempt"] = json!(3);
-    github.on("GET /repos/acme/bench/actions/runs/55", other).on(
-        "GET /repos/acme/bench/actions/runs/55/attempts/3/jobs",
-        json!({ "total_count": 0, "jobs": [] }),
-    );
-    let (output, summary) = counted(&github, folder.path(), &["--run-id", "55"]);
+fn what_changed_most_stands_first_in_the_comment() {
+    let (github, folder) = (github(), tempfile::tempdir().expect("a folder"));
+    let before = [
+        (4, 100.0, 1.0),
+        (8, 200.0, 1.0),
+        (16, 300.0, 1.0),
+        (32, 400.0, 1.0),
+        (64, 500.0, 1.0),
+    ];
+    let after = [
+        (4, 100.2, 1.0),
+        (8, 190.0, 1.0),
+        (16, 300.0, 1.4),
+        (32, 520.0, 1.02),
+        (128, 600.0, 1.0),
+    ];
+    compared(folder.path(), &before, &after);
+    let output = commented_with_changes(&github, folder.path());
     assert!(output.status.success(), "{}", stderr(&output));
-    assert!(summary.contains("No job was taken by a runner."), "{summary}");
-    let (output, _) = counted(&github, folder.path(), &["--run-id", "56"]);
-    assert!(stderr(&output).contains("`actions: read`"), "{}", stderr(&output));
-    assert_eq!(stdout(&output), "");
+    let (_, body) = written(&github).remove(0);
+    let lines: Vec<&str> = body.lines().filter(|line| line.contains("h200")).collect();
+    let wanted = [
+        ("c16 ", "median\u{5f}ttft", "+40.0 %), worse"),
+        ("c32 ", "tput", "+30.0 %)"),
+        ("c8 ", "tput", "-5.0 %), worse"),
+    ];
+    assert_eq!(lines.len(), 3, "{body}");
+    for (line, (point, metric, change)) in lines.iter().zip(wanted) {
+        assert!(
+            line.contains(point) && line.contains(metric) && line.contains(change),
+            "{point}: {line}"
+        );
+    }
+    assert!(!lines[1].contains("worse"), "{body}");
+    assert!(
+        body.contains("1 measurement did not change beyond noise; 1 new, 1 gone."),
+        "{body}"
+    );
+    // Nothing to compare with is said, and no failure; a file of something else is one.
+    compared(folder.path(), &[], &after);
+    assert!(commented_with_changes(&github, folder.path()).status.success());
+    assert!(
+        written(&github)[1]
+            .1
+            .contains("nothing that both this sweep and the earlier results have")
+    );
+    write(folder.path(), "comparison.json", "[]");
+    let output = commented_with_changes(&github, folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("is no comparison"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_comment_lists_the_ten_largest_changes() {
+    let (github, folder) = (github(), tempfile::tempdir().expect("a folder"));
+    let point = |n: u64, by: f64| (n, 100.0 * by, 1.0);
+    let before: Vec<_> = (1..=300).map(|n| point(n, 1.0)).collect();
+    let after: Vec<_> = (1..=300)
+        .map(|n| point(n, 1.0 + f64::from(u32::try_from(n).expect("small")) / 100.0))
+        .collect();
+    compared(folder.path(), &before, &after);
+    assert!(commented_with_changes(&github, folder.path()).status.success());
+    let (_, body) = written(&github).remove(0);
+    assert!(
+        body.contains(" c300 ") && body.contains(" c291 ") && !body.contains(" c290 "),
+        "{body}"
+    );
+    assert!(body.contains("290 more changed less.") && body.len() < 65_536, "{body}");
 }
 
 #[test]

@@ -130,6 +130,34 @@ pub struct Run {
     /// The repository of that branch; `None` where it is gone.
     #[serde(default)]
     pub head_repository: Option<Repository>,
+    /// When its event started it.
+    #[serde(default)]
+    pub created_at: Option<String>,
+    /// When its latest attempt was started.
+    #[serde(default)]
+    pub run_started_at: Option<String>,
+    /// The pull requests of its branch in this repository; none where it is a fork's.
+    #[serde(default)]
+    pub pull_requests: Vec<PullOfRun>,
+    /// The workflows that it calls, each by the commit that it ran at.
+    #[serde(default)]
+    pub referenced_workflows: Vec<ReferencedWorkflow>,
+}
+
+/// A pull request as a run names it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct PullOfRun {
+    /// Its number.
+    pub number: u64,
+}
+
+/// A workflow that a run calls.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize, serde::Serialize)]
+pub struct ReferencedWorkflow {
+    /// `owner/name/path@ref`
+    pub path: String,
+    /// The commit.
+    pub sha: String,
 }
 
 fn first() -> u64 {
@@ -139,16 +167,22 @@ fn first() -> u64 {
 /// An artifact of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 pub struct Artifact {
-    /// Its name.
-    pub name: String,
-    /// Whether its content is gone.
-    pub expired: bool,
-    /// Its number.
+    /// Its number; of two of one name the higher is the newer.
     #[serde(default)]
     pub id: u64,
-    /// `sha256:` and the hex digits of its archive; `None` of artifacts before 2025.
+    /// Its name.
+    pub name: String,
+    /// Its size, in bytes.
+    #[serde(default)]
+    pub size_in_bytes: u64,
+    /// Whether its content is gone.
+    pub expired: bool,
+    /// `sha256:` and the digest of its content; `None` where GitHub keeps none.
     #[serde(default)]
     pub digest: Option<String>,
+    /// When it was uploaded.
+    #[serde(default)]
+    pub created_at: Option<String>,
 }
 
 /// Some of the artifacts of a run.
@@ -194,6 +228,81 @@ pub struct Job {
     pub completed_at: Option<String>,
     /// Its page.
     pub html_url: Option<String>,
+    /// Its steps, as far as they are known.
+    #[serde(default)]
+    pub steps: Vec<Step>,
+}
+
+/// A step of a job.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+pub struct Step {
+    /// Its name.
+    pub name: String,
+    /// How it ended; `None` where it has not.
+    #[serde(default)]
+    pub conclusion: Option<String>,
+    /// When it started.
+    #[serde(default)]
+    pub started_at: Option<String>,
+    /// When it ended.
+    #[serde(default)]
+    pub completed_at: Option<String>,
+}
+
+/// What a job said, on its page.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Annotation {
+    /// `failure`, `warning` or `notice`
+    pub annotation_level: String,
+    /// Its title.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// Its text.
+    #[serde(default)]
+    pub message: Option<String>,
+}
+
+/// A self-hosted runner.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Runner {
+    /// Its name.
+    pub name: String,
+    /// `online` or `offline`
+    pub status: String,
+    /// Whether a job runs on it.
+    pub busy: bool,
+    /// Its labels.
+    pub labels: Vec<Label>,
+}
+
+/// A run that a dispatch started.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Dispatched {
+    /// Its number.
+    pub workflow_run_id: u64,
+    /// Its page.
+    pub html_url: String,
+}
+
+/// Something that happened to a pull request.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct IssueEvent {
+    /// `labeled`, `unlabeled`, or another word.
+    pub event: String,
+    /// When.
+    pub created_at: String,
+    /// The label, where it is about one.
+    #[serde(default)]
+    pub label: Option<Label>,
+}
+
+/// A file at a commit.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Content {
+    /// Its content as base64, in lines.
+    pub content: String,
+    /// `base64`, or `none` where it is too large to be sent.
+    pub encoding: String,
 }
 
 /// An app.

@@ -50,6 +50,21 @@ impl Budget {
         Duration::from_secs(self.reset.unwrap_or_default()).saturating_sub(now)
     }
 
+    /// How long to wait between turns of so many requests, so that those above the reserve last until they are counted anew;
+    /// at least `least`.
+    #[must_use]
+    pub fn pause(&self, requests: u64, least: Duration) -> Duration {
+        let (Some(limit), Some(remaining)) = (self.limit, self.remaining) else {
+            return least;
+        };
+        let usable = remaining.saturating_sub(limit / RESERVE);
+        let turns = u32::try_from(usable / requests.max(1)).unwrap_or(u32::MAX);
+        match turns {
+            0 => self.wait().max(least),
+            turns => (self.wait() / turns).max(least),
+        }
+    }
+
     /// How many are left.
     #[must_use]
     pub fn remaining(&self) -> u64 {
@@ -65,4 +80,32 @@ pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 
 fn number(headers: &HeaderMap, name: &str) -> Option<u64> {
     headers.get(name)?.to_str().ok()?.trim().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn budget(remaining: u64, minutes: u64) -> Budget {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Budget {
+            limit: Some(1000),
+            remaining: Some(remaining),
+            reset: Some(now.as_secs() + minutes * 60),
+        }
+    }
+
+    #[test]
+    fn turns_are_spread_over_what_is_left_of_the_hour() {
+        let least = Duration::from_secs(10);
+        let pause = |remaining, minutes, requests| budget(remaining, minutes).pause(requests, least).as_secs();
+        // Plenty is left: as often as is liked.
+        assert_eq!(pause(1000, 60, 1), 10);
+        // 400 above the reserve, 20 a turn: 20 turns in 60 minutes.
+        assert!((175..=180).contains(&pause(500, 60, 20)), "{}", pause(500, 60, 20));
+        // Less than a turn is left: not before they are counted anew.
+        assert!((1795..=1800).contains(&pause(105, 30, 20)));
+        assert_eq!(pause(0, 0, 20), 10);
+        assert_eq!(Budget::default().pause(50, least), least);
+    }
 }

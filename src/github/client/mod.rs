@@ -8,6 +8,7 @@ pub(crate) mod answers;
 pub(crate) mod budget;
 mod error;
 mod requests;
+mod runs;
 mod settings;
 mod transport;
 
@@ -54,6 +55,12 @@ impl Client {
     pub fn with_reserve(mut self) -> Self {
         self.transport.use_reserve();
         self
+    }
+
+    /// How long to wait between turns of so many requests each, at least `least`; see [`budget::Budget::pause`].
+    #[must_use]
+    pub fn pause(&self, requests: u64, least: std::time::Duration) -> std::time::Duration {
+        self.transport.pause(requests, least)
     }
 
     /// What other requests are made with.

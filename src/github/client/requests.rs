@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Client;
 use super::answers::{
-    Annotation, Artifact, ArtifactPage, CheckRun, Comment, Commit, Comparison, DefaultBranch, Job, Permission, Pull,
+    Annotation, Artifact, ArtifactPage, CheckRun, Comment, Commit, Comparison, DefaultBranch, Dispatched, Job, Permission, Pull,
     Review, Run,
 };
 use super::error::{Error, told};
@@ -223,15 +223,15 @@ impl Client {
         Ok(answer.merge_base_commit)
     }
 
-    /// Starts a workflow of a branch by its file.
+    /// Starts a workflow of a branch by its file; the run, where the answer says which it is.
     ///
     /// # Errors
     /// As every request; it is not repeated.
-    pub fn dispatch_workflow(&self, file: &str, dispatch: &impl Serialize) -> Result<(), Error> {
+    pub fn dispatch_workflow(&self, file: &str, dispatch: &impl Serialize) -> Result<Option<Dispatched>, Error> {
         let path = self.path(&format!("actions/workflows/{}/dispatches", encoded(file)));
-        self.transport
-            .write(Write::Post, &path, dispatch, "actions: write")
-            .map(drop)
+        let body = self.transport.write(Write::Post, &path, dispatch, "actions: write")?;
+        // It was sent: an answer that says nothing of a run is no failure.
+        Ok(serde_json::from_slice(&body).ok())
     }
 
     /// Sends an event to a repository, which may be another one.
@@ -267,16 +267,16 @@ impl Client {
             .map(drop)
     }
 
-    fn path(&self, rest: &str) -> String {
+    pub(super) fn path(&self, rest: &str) -> String {
         format!("/repos/{}/{rest}", self.repository)
     }
 
-    fn one<T: DeserializeOwned>(&self, path: &str, permission: &str) -> Result<T, Error> {
+    pub(super) fn one<T: DeserializeOwned>(&self, path: &str, permission: &str) -> Result<T, Error> {
         decoded(path, &self.transport.get(path, permission)?)
     }
 
     /// All items of at most so many pages. Pages are counted here: an answer's links are not followed.
-    fn pages<P: DeserializeOwned, T>(
+    pub(super) fn pages<P: DeserializeOwned, T>(
         &self,
         path: &str,
         permission: &str,
@@ -330,7 +330,7 @@ struct Jobs {
 }
 
 /// Text as a part of a path or a query.
-fn encoded(text: &str) -> String {
+pub(super) fn encoded(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {
         match byte {

@@ -10,6 +10,7 @@ use std::time::Duration;
 use axum::BoxError;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{HeaderMap, HeaderValue, Response, header};
+use futures_util::StreamExt;
 use octocrab::Octocrab;
 use octocrab::service::middleware::retry::RetryConfig;
 use serde::{Deserialize, Serialize};
@@ -21,6 +22,10 @@ use super::settings::Settings;
 
 /// The largest answer that is read, in bytes: a hundred comments of the greatest length stay under it.
 const MAX_ANSWER: usize = 32 << 20;
+/// The most that is kept of a text of any size, in bytes.
+const MAX_TAIL: usize = 1 << 20;
+/// The most that is read for it.
+const MAX_READ: usize = 512 << 20;
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(10);
 /// How long a request may take, with its answer.
@@ -161,6 +166,45 @@ impl Transport {
                 attempt += 1;
             }
         })
+    }
+
+    /// Reads a text that may be of any size, and gives the end of it. GitHub answers with an address elsewhere, which gets
+    /// no token. It is not repeated: what it is asked for is worth knowing, not needed.
+    ///
+    /// # Errors
+    /// Everything but an answer with a good status.
+    pub fn tail(&self, path: &str, permission: &str) -> Result<Vec<u8>, Error> {
+        let request = format!("GET {path}");
+        let no_answer = |reason: String| Error::NoAnswer {
+            request: request.clone(),
+            reason: told(&reason, self.token.as_deref()),
+            may_have_acted: false,
+        };
+        self.runtime.block_on(async {
+            self.spare(&request).await?;
+            let whole = async {
+                let sent = self.octocrab._get_with_headers(path, None).await;
+                let (parts, body) = sent.map_err(|error| no_answer(chain(&error)))?.into_parts();
+                if !parts.status.is_success() {
+                    let body = axum::body::to_bytes(Body::new(body), MAX_ANSWER)
+                        .await
+                        .unwrap_or_default();
+                    let (status, headers) = (parts.status.as_u16(), parts.headers);
+                    self.budget.set(Budget::of(&headers));
+                    self.judge(&Answer { status, headers, body }, &request, permission)?;
+                    return Ok(Vec::new());
+                }
+                end_of(Body::new(body)).await.map_err(|error| no_answer(chain(&error)))
+            };
+            let late = |_| no_answer(format!("it took longer than {} s", WHOLE.as_secs()));
+            tokio::time::timeout(WHOLE, whole).await.map_err(late)?
+        })
+    }
+
+    /// How long a reader that asks again and again waits, so that so many requests a turn last until the hour's are counted
+    /// anew: at least as long as it likes to.
+    pub fn pause(&self, requests: u64, least: Duration) -> Duration {
+        self.budget.get().pause(requests, least)
     }
 
     /// Writes, once.
@@ -313,6 +357,26 @@ impl Transport {
         let late = |_| no_answer(format!("it took longer than {} s", WHOLE.as_secs()));
         tokio::time::timeout(WHOLE, whole).await.map_err(late)?
     }
+}
+
+/// The end of a body, up to [`MAX_TAIL`].
+async fn end_of(body: Body) -> Result<Vec<u8>, axum::Error> {
+    let mut frames = body.into_data_stream();
+    let mut end: Vec<u8> = Vec::new();
+    let mut read = 0;
+    while let Some(frame) = frames.next().await {
+        let frame = frame?;
+        read += frame.len();
+        end.extend_from_slice(&frame);
+        if end.len() > 2 * MAX_TAIL {
+            end.drain(..end.len() - MAX_TAIL);
+        }
+        if read > MAX_READ {
+            break;
+        }
+    }
+    end.drain(..end.len().saturating_sub(MAX_TAIL));
+    Ok(end)
 }
 
 fn over(budget: &Budget, request: &str) -> Error {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::point::Point;
 use super::read::{Graded, Timed};
@@ -13,7 +13,7 @@ use crate::config::problem::Problem;
 const MORE_IS_BETTER: [&str; 3] = ["tput", "throughput", "intvty"];
 
 /// Throughput and latency at a point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Performance {
     /// The point.
     #[serde(flatten)]
@@ -25,7 +25,7 @@ pub struct Performance {
 }
 
 /// One metric.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Metric {
     /// Its name in the rows.
     pub name: String,
@@ -93,7 +93,7 @@ impl Performance {
 }
 
 /// The score of a task at a point.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Score {
     /// The task and its point.
     #[serde(flatten)]
@@ -109,7 +109,7 @@ pub struct Score {
     /// The change in standard errors of the difference; `None` where a side does not say its own.
     pub change_in_se: Option<f64>,
     /// Whether less of it is better.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub less_is_better: bool,
 }
 

@@ -4,6 +4,7 @@
 //! router may differ, for it is their change that is measured. See [`point::Point`].
 
 mod change;
+pub(crate) mod largest;
 mod pairs;
 pub(crate) mod point;
 mod read;
@@ -12,7 +13,7 @@ pub(crate) mod summary;
 
 use std::path::Path;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 pub use change::{Metric, Performance, Score};
 use point::Point;
@@ -26,7 +27,7 @@ use crate::step::results::file;
 pub struct Metrics(pub Vec<String>);
 
 /// What changed.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Comparison {
     /// Where the earlier results lie.
     pub baseline: String,
@@ -41,7 +42,7 @@ pub struct Comparison {
     /// What only the later results have.
     pub only_current: Vec<Measured>,
     /// What could not be compared, and why.
-    #[serde(serialize_with = "messages")]
+    #[serde(serialize_with = "messages", skip_deserializing)]
     pub problems: Vec<Problem>,
     /// Which sides hold no result at all, as sentences.
     #[serde(skip)]
@@ -69,13 +70,13 @@ impl Comparison {
 }
 
 /// Something measured: a point, or a task at a point.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Measured {
     /// The point.
     #[serde(flatten)]
     pub point: Point,
     /// The task of a score; `None` for throughput.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
 }
 

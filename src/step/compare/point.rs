@@ -3,7 +3,7 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::config::fields::{Field, Parallelism, Size};
 use crate::step::results::loose::{Cell, Named};
@@ -19,7 +19,7 @@ const NONE: &str = "none";
 const AGENTIC: &str = "agentic-coding";
 
 /// What two measurements must have in common to be comparable. Letters count the same, large or small.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Point {
     /// Fields of the row by themselves, as the table of fields has them.
     #[serde(flatten)]
@@ -27,7 +27,7 @@ pub struct Point {
     /// `<isl>/<osl>`, or `agentic-coding`.
     pub lengths: String,
     /// Where an agentic job's cache is offloaded to, and by what; empty where it is not.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub offload: String,
     /// Sizes, without those that are 1, in a multi-node job of each side.
     pub topology: String,

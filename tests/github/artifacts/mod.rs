@@ -6,7 +6,7 @@ mod hostile;
 mod rest;
 mod runner;
 mod service;
-mod zips;
+pub mod zips;
 
 use std::path::Path;
 use std::process::Output;
