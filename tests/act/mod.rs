@@ -6,7 +6,8 @@
 //! runs here take copies in which a job that calls a workflow is an ordinary job with one step, `actions/call.py`, that
 //! runs act on the called workflow. What the copy keeps is what is tested: every `if`, every `needs` with its results and
 //! outputs, the matrices, and each step of the called workflows. What it does not show is that GitHub accepts the call,
-//! which `workflow check` and GitHub's own parser look at. `starter.rs` runs the files as they are, calls and all.
+//! which `workflow check` and GitHub's own parser look at. For a call of a workflow that holds nothing but calls, act gives
+//! no result at all: `sweep-shard` is one, where it is handed its envelopes.
 //!
 //! Another of act's ways is undone in the copies: the outputs of a skipped job are none, not their expressions.
 //!

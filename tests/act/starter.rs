@@ -1,4 +1,4 @@
-//! From an empty repository to a green run of the files as they are rendered, with the throughput client and the real lm-eval.
+//! From an empty repository to a green run of what it is given, with the throughput client and the real lm-eval.
 
 use serde_json::json;
 
