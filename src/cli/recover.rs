@@ -11,6 +11,7 @@ use super::{output, own_command};
 use crate::config::problem::Problems;
 use crate::github::client::Client;
 use crate::github::client::answers::Run;
+use crate::config::workflows::publish::Ingest;
 use crate::github::recover::{self, Facts, PLAN, Recovery, Step, gather};
 use crate::github::run_address::RunAddress;
 use crate::github::text;
@@ -95,7 +96,7 @@ impl Recover {
                 .transpose()
                 .map_err(Problems::from)?,
             announced: gather::announced(&client, &run).map_err(Problems::from)?,
-            announces: settings.ingest.is_some(),
+            announces: !settings.ingest.is_empty(),
             run,
         };
         if recover::has_plan(&facts).map_err(Problems::from)? {
@@ -111,11 +112,11 @@ impl Recover {
             run: &facts.run,
             out: &out,
             plan: self.plan.as_deref(),
-            ingest: settings.ingest.as_ref(),
+            ingest: &settings.ingest,
         };
         let commands: Vec<(Step, Vec<String>)> = steps
             .into_iter()
-            .map(|step| (step.clone(), work.words(&step)))
+            .flat_map(|step| work.commands(&step).into_iter().map(move |words| (step.clone(), words)))
             .collect();
         if !self.dry_run {
             std::fs::create_dir_all(&out)?;
@@ -172,29 +173,37 @@ struct Work<'w> {
     run: &'w Run,
     out: &'w Path,
     plan: Option<&'w Path>,
-    ingest: Option<&'w crate::config::workflows::Ingest>,
+    ingest: &'w [Ingest],
 }
 
 impl Work<'_> {
-    fn words(&self, step: &Step) -> Vec<String> {
+    /// The commands of a step, as arguments of `sweepctl`: of the last, one a repository that is told.
+    fn commands(&self, step: &Step) -> Vec<Vec<String>> {
         let repository = self.client.repository().to_string();
         let out = self.out.display().to_string();
         let plan = self
             .plan
             .map_or_else(|| format!("{out}/{PLAN}"), |plan| plan.display().to_string());
-        let mut words = recover::command(step, self.run.id, &repository, &out, &plan);
-        if let (Step::Ingest, Some(ingest)) = (step, self.ingest) {
+        let words = recover::command(step, self.run.id, &repository, &out, &plan);
+        if !matches!(step, Step::Ingest { .. }) {
+            return vec![words];
+        }
+        let told = |target: &Ingest| {
+            let mut words = words.clone();
             let to = [
                 "--to",
-                &ingest.repository,
+                &target.repository,
                 "--event-type",
-                &ingest.event_type,
+                &target.event_type,
                 "--repo",
                 &repository,
             ];
             words.extend(to.map(str::to_owned));
-        }
-        words
+            let payload = target.payload.iter();
+            words.extend(payload.map(|payload| format!("--payload={payload}")));
+            words
+        };
+        self.ingest.iter().map(told).collect()
     }
 
     fn run_step(&self, step: &Step, words: &[String]) -> anyhow::Result<()> {
@@ -204,7 +213,7 @@ impl Work<'_> {
             ("GITHUB_RUN_ATTEMPT", self.run.run_attempt.to_string()),
         ];
         match step {
-            Step::Ingest => own_command::run(words, &run),
+            Step::Ingest { .. } => own_command::run(words, &run),
             _ => own_command::run(words, &[]),
         }
     }

@@ -75,7 +75,7 @@ pub fn full_sweep_passed(client: &Client, commit: &str) -> Result<bool, Error> {
     let verdicts = verdicts(client, commit)?;
     let may = |check: &&CheckRun| standing(check).passed() && check.output.annotations_count > 0;
     for check in verdicts.iter().rev().filter(may).take(LOOKED_AT) {
-        let annotations = client.annotations(check.id)?.items;
+        let annotations = client.annotations(check.id)?;
         if annotations.iter().any(|it| it.title.as_deref() == Some(FULL_SWEEP)) {
             return Ok(true);
         }

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::harness::{Act, Repository, Run};
-use super::{calls, events};
+use super::events;
 use crate::eval::tools;
 use crate::slurm::cluster::cluster;
 use crate::support::project;
@@ -39,7 +39,6 @@ fn combined<'r>(repository: &'r Repository, keys: &str) -> Act<'r> {
     let inputs = json!({ "generate-cli-command": command, "ref": "main", "test-name": "Combined", "eval-limit": "8" });
     let event = events::dispatch("e2e-tests.yml", inputs);
     Act::new(repository, "e2e-tests.yml", ("workflow_dispatch", event)).edited(|name, text| {
-        let text = calls::fewer_fetches(&text, 8);
         if name != "sweep-shard.yml" {
             return text;
         }

@@ -157,7 +157,6 @@ fn said(step: &Value) -> String {
             format!("fetch {}", kinds.join(" "))
         }
         "fetch-collection" => format!("fetch {}", step["name"].as_str().expect("text")),
-        "collect" => format!("collect {}", step["what"].as_str().expect("text")),
         "check" if step["partial"] == true => "check --partial".to_owned(),
         other => other.to_owned(),
     }
@@ -203,10 +202,9 @@ fn the_commands_of_a_dry_run_are_whole() {
         commands,
         [
             "sweepctl fetch --plan plan.json --kind bmk --kind eval --out here/results --run-id 77 --repo acme/bench",
-            "sweepctl collect results here/results --plan plan.json --out here/results_bmk --ledger here/ledger-results.json",
-            "sweepctl collect evals here/results --plan plan.json --out here/eval_results_all --ledger here/ledger-evals.json",
+            "sweepctl collect sweep here/results --plan plan.json --out here",
             "sweepctl reuse check here --plan plan.json --partial",
-            "sweepctl ingest --to acme/results --event-type swept --repo acme/bench",
+            "sweepctl ingest --ledger here/ledger.json --to acme/results --event-type swept --repo acme/bench",
         ]
     );
     assert_eq!(printed["done"], false);
@@ -344,7 +342,7 @@ fn a_cancelled_run_is_collected_and_checked() {
     };
     let printed = recover();
     let steps: Vec<String> = printed["steps"].as_array().expect("a list").iter().map(said).collect();
-    assert_eq!(steps, ["fetch bmk", "collect results", "check --partial"]);
+    assert_eq!(steps, ["fetch bmk", "collect", "check --partial"]);
     assert_eq!(
         (&printed["steps"][0]["there"], &printed["done"]),
         (&json!(1), &json!(true))
@@ -354,7 +352,7 @@ fn a_cancelled_run_is_collected_and_checked() {
         (collected.as_array().map(Vec::len), &collected[0]["conc"]),
         (Some(1), &json!(8))
     );
-    let ledger = crate::fixture::read_json(&at.join("here/ledger-results.json"));
+    let ledger = crate::fixture::read_json(&at.join("here/ledger.json"));
     let states: Vec<&Value> = ledger["jobs"]
         .as_array()
         .expect("a list")

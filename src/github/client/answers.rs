@@ -335,10 +335,3 @@ pub struct CheckOutput {
     /// How many annotations it left.
     pub annotations_count: u64,
 }
-
-/// An annotation of a check.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Annotation {
-    /// Its title; `None` where it has none.
-    pub title: Option<String>,
-}

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Client;
 use super::answers::{
-    Annotation, Artifact, ArtifactPage, CheckRun, Comment, Commit, Comparison, DefaultBranch, Dispatched, Job, Permission, Pull,
+    Artifact, ArtifactPage, CheckRun, Comment, Commit, Comparison, DefaultBranch, Dispatched, Job, Permission, Pull,
     Review, Run,
 };
 use super::error::{Error, told};
@@ -33,8 +33,6 @@ const ALL_ARTIFACT_PAGES: usize = 200;
 const JOB_PAGES: usize = 50;
 /// Checks of one name on one commit, in pages: each label adds one.
 const CHECK_PAGES: usize = 3;
-/// Annotations of one check, in pages: GitHub keeps 50 of a job.
-const ANNOTATION_PAGES: usize = 1;
 
 const ACTIONS: &str = "actions: read";
 const CHECKS: &str = "checks: read";
@@ -192,15 +190,6 @@ impl Client {
         self.pages(&self.path(&path), CHECKS, CHECK_PAGES, |page: CheckRuns| {
             page.check_runs
         })
-    }
-
-    /// The annotations of a check.
-    ///
-    /// # Errors
-    /// As every request.
-    pub fn annotations(&self, check: u64) -> Result<Listing<Annotation>, Error> {
-        let path = self.path(&format!("check-runs/{check}/annotations"));
-        self.pages(&path, CHECKS, ANNOTATION_PAGES, |page: Vec<Annotation>| page)
     }
 
     /// The branch that merges go to.

@@ -18,6 +18,8 @@ use crate::plural;
 
 /// The artifact that holds a run's plan.
 pub const PLAN: &str = "plan";
+/// The artifact that holds a run's ledger, and the name of the file in it.
+const LEDGER: &str = "ledger";
 
 /// What is known of a run.
 #[derive(Debug, Clone)]
@@ -28,9 +30,9 @@ pub struct Facts {
     pub artifacts: Vec<Artifact>,
     /// What it planned; `None` as long as that is not known.
     pub plan: Option<Vec<Envelope>>,
-    /// Whether another repository was told of its results.
+    /// Whether other repositories were told of its results.
     pub announced: bool,
-    /// Whether the settings name one.
+    /// Whether the settings name any.
     pub announces: bool,
 }
 
@@ -48,28 +50,27 @@ pub enum Step {
         /// How many were planned.
         planned: usize,
     },
-    /// Bring a collection that the run made.
+    /// Bring a collection that the run made, or its ledger.
     #[serde(rename_all = "kebab-case")]
     FetchCollection {
         /// The artifact.
         name: &'static str,
     },
-    /// Make a collection.
-    #[serde(rename_all = "kebab-case")]
-    Collect {
-        /// `results` or `evals`
-        what: &'static str,
-        /// The collection's name.
-        name: &'static str,
-    },
+    /// Make the collections and the ledger, of what is published.
+    Collect,
     /// Hold the collections against the plan and the single results.
     #[serde(rename_all = "kebab-case")]
     Check {
         /// The run did not end well: what is missing is no problem.
         partial: bool,
     },
-    /// Tell the other repository.
-    Ingest,
+    /// Tell the other repositories.
+    #[serde(rename_all = "kebab-case")]
+    Ingest {
+        /// The ledger, below the folder that takes everything; `None` where there is none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        ledger: Option<&'static str>,
+    },
 }
 
 /// What is to be done.
@@ -104,7 +105,7 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
     let ingest = run.event == "push" && facts.announces && !facts.announced;
     // The check holds collections against single results, so those are brought for both.
     let mut single_results = Single::default();
-    let (mut collects, mut fetches, mut gone) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut collects, mut fetches, mut gone) = (false, Vec::new(), Vec::new());
     for (name, what, evals) in COLLECTIONS {
         let single = Single::of(plan, evals, &facts.artifacts);
         if single.planned == 0 {
@@ -113,7 +114,7 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
         if state(&facts.artifacts, name) == There::Yes {
             fetches.push(Step::FetchCollection { name });
         } else if single.there > 0 {
-            collects.push(Step::Collect { what, name });
+            collects = true;
         } else {
             gone.push((what, single));
             continue;
@@ -122,7 +123,7 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
             single_results.add(single);
         }
     }
-    if collects.is_empty() && !ingest {
+    if !collects && !ingest {
         return match gone.first() {
             Some((what, single)) if fetches.is_empty() => Err(nothing_left(run, what, single)),
             Some((what, _)) => Ok(Recovery::Nothing(format!(
@@ -134,7 +135,7 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
             })),
         };
     }
-    if collects.is_empty() && fetches.is_empty() {
+    if !collects && fetches.is_empty() {
         let (what, single) = &gone[0];
         return Err(nothing_left(run, what, single));
     }
@@ -146,13 +147,21 @@ pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
             planned: single_results.planned,
         });
     }
-    // Only what the run did not make is made.
-    steps.extend(fetches.into_iter().chain(collects));
+    steps.extend(collects.then_some(Step::Collect));
+    // What the run made itself stands.
+    let ledger = !collects && state(&facts.artifacts, LEDGER) == There::Yes;
+    steps.extend(fetches);
+    steps.extend(ledger.then_some(Step::FetchCollection { name: LEDGER }));
     steps.push(Step::Check {
         partial: run.conclusion.as_deref() != Some("success") || !gone.is_empty(),
     });
     if ingest {
-        steps.push(Step::Ingest);
+        let ledger = match (collects, ledger) {
+            (true, _) => Some("ledger.json"),
+            (false, true) => Some("ledger/ledger.json"),
+            (false, false) => None,
+        };
+        steps.push(Step::Ingest { ledger });
     }
     Ok(Recovery::Steps(steps))
 }
@@ -309,20 +318,22 @@ pub fn command(step: &Step, run: u64, repository: &str, folder: &str, plan: &str
             let words = ["fetch", name, "--out", folder].map(str::to_owned).into_iter();
             words.chain(of_run(run, repository)).collect()
         }
-        Step::Collect { what, name } => {
-            let (results, out, ledger) = (at("results"), at(name), at(&format!("ledger-{what}.json")));
-            [
-                "collect", what, &results, "--plan", plan, "--out", &out, "--ledger", &ledger,
-            ]
-            .map(str::to_owned)
-            .to_vec()
+        Step::Collect => {
+            let results = at("results");
+            ["collect", "sweep", &results, "--plan", plan, "--out", folder]
+                .map(str::to_owned)
+                .to_vec()
         }
         Step::Check { partial } => {
             let mut words = ["reuse", "check", folder, "--plan", plan].map(str::to_owned).to_vec();
             words.extend(partial.then(|| "--partial".to_owned()));
             words
         }
-        Step::Ingest => vec!["ingest".to_owned()],
+        Step::Ingest { ledger } => {
+            let mut words = vec!["ingest".to_owned()];
+            words.extend(ledger.iter().flat_map(|name| ["--ledger".to_owned(), at(name)]));
+            words
+        }
     };
     words
 }

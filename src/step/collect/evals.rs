@@ -358,7 +358,7 @@ fn compare(
 /// A row's score, held against what the gate holds it against.
 fn held(row: &EvalRow, thresholds: &Thresholds) -> Score {
     let bound = Bound::of(row.higher_is_better == Some(false));
-    let threshold = thresholds.find(Some(&row.model_prefix), &row.task);
+    let threshold = thresholds.find(Some(&row.text(Field::ModelPrefix)), &row.task);
     let floor = of_published(threshold, bound, row.n_eff.filter(|_| row.diagnostic));
     Score {
         task: row.task.clone(),

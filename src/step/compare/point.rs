@@ -3,7 +3,8 @@
 use std::fmt;
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 
 use crate::config::fields::{Field, Parallelism, Size};
 use crate::step::results::loose::{Cell, Named};
@@ -55,6 +56,30 @@ impl Serialize for Parts {
     }
 }
 
+impl<'de> Deserialize<'de> for Parts {
+    /// From that mapping, whatever else it holds.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut said: IndexMap<String, Value> = Deserialize::deserialize(deserializer)?;
+        let part = |(_, [name, _]): (Field, [&'static str; 2])| {
+            let part = match said.swap_remove(name) {
+                Some(Value::Bool(flag)) => Part::Flag(flag),
+                Some(Value::String(text)) => Part::Text(text),
+                _ => Part::Text(String::new()),
+            };
+            (name, part)
+        };
+        Ok(Self(Field::of_points().filter(|(field, _)| stands_alone(*field)).map(part).collect()))
+    }
+}
+
+/// Whether a field is a part of a point by itself; several others make one together.
+fn stands_alone(field: Field) -> bool {
+    !matches!(
+        field,
+        Field::Isl | Field::Osl | Field::ScenarioType | Field::KvOffloading | Field::KvOffloadBackend
+    )
+}
+
 impl fmt::Display for Point {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let own = Field::of_points().map(|(field, _)| match field {
@@ -77,13 +102,9 @@ impl Point {
     /// Why the row says of none.
     pub(super) fn read(fields: &Fields) -> Result<Self, String> {
         let mut own = Vec::new();
-        for (field, names) in Field::of_points() {
+        for (field, names) in Field::of_points().filter(|(field, _)| stands_alone(*field)) {
             let name = said(fields, names);
             let part = match field {
-                // Several make one part.
-                Field::Isl | Field::Osl | Field::ScenarioType | Field::KvOffloading | Field::KvOffloadBackend => {
-                    continue;
-                }
                 Field::Disagg => Part::Flag(get(fields, name).flag().unwrap_or(false)),
                 Field::SpecDecoding => Part::Text(optional(fields, name)?.unwrap_or_else(|| NONE.to_owned())),
                 field if field.is_of_every_shape() => Part::Text(required(fields, name)?),
