@@ -56,13 +56,7 @@ fn words(row: &Row) -> Vec<&'static str> {
     } else {
         "pull"
     };
-    let mut words: Vec<&str> = row.column(3).split_whitespace().chain([event]).collect();
-    // A new commit may have the plan of a run that stands in.
-    let new_commit = row.column(0).starts_with("synchronize") && words.contains(&"reusable");
-    if new_commit || words.contains(&"reuse-candidate") {
-        words.push("may-reuse");
-    }
-    words
+    row.column(3).split_whitespace().chain([event]).collect()
 }
 
 /// Plays a row of the decisions' table.

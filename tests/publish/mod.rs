@@ -122,9 +122,8 @@ impl Run {
     /// Needs in which buckets ended so.
     fn needs(&self, throughput: &str, evals: &str) {
         let mut needs = json!({
-            "decide": { "result": "success", "outputs": { "run": "true", "reason": "Asked for." } },
-            "setup": { "result": "success", "outputs": {
-                "jobs": "6", "canary_jobs": "0", "single_node_8k1k_jobs": "3", "single_node_8k1k_shards": "[0]",
+            "decide": { "result": "success", "outputs": {
+                "run": "true", "reason": "Asked for.", "sweep": "true", "jobs": "6", "canary_jobs": "0", "single_node_8k1k_jobs": "3", "single_node_8k1k_shards": "[0]",
                 "evals_jobs": "3", "evals_shards": "[0]",
             } },
             "collect-results": { "result": "success", "outputs": { "rows": "3" } },
@@ -142,7 +141,7 @@ impl Run {
             "multinode_evals",
             "multinode_agentic_evals",
         ] {
-            needs["setup"]["outputs"][format!("{bucket}_jobs")] = json!("0");
+            needs["decide"]["outputs"][format!("{bucket}_jobs")] = json!("0");
         }
         needs["sweep-single-node-8k1k"] = json!({ "result": throughput, "outputs": {} });
         needs["sweep-evals"] = json!({ "result": evals, "outputs": {} });
