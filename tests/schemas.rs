@@ -399,6 +399,8 @@ max-parallel:
   default: 1
   labels: { l: 1 }
 launch-secrets: [S]
+max-attempts: 2
+dispatch-inputs: 10
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
 publish: recipe

@@ -22,8 +22,8 @@ const HEADINGS: [Heading; 4] = [
     },
     Heading {
         title: "GitHub",
-        commands: &["decide", "dispatch", "watch", "triage", "reuse", "stats"],
-        more: &["recover", "provenance", "baseline", "comment"],
+        commands: &["decide", "dispatch", "watch", "triage"],
+        more: &["recover", "provenance", "reuse", "stats", "baseline", "comment"],
     },
     Heading {
         title: "Workflows and configs",

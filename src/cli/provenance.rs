@@ -50,7 +50,8 @@ impl Provenance {
 /// The plan that the run kept; `None` where it kept none, or GitHub keeps it no longer.
 fn fetched(client: &Client, run: u64, folder: &Path) -> anyhow::Result<Option<PathBuf>> {
     let kept = client.artifacts(run, Some(PLAN)).map_err(Problems::from)?.items;
-    match kept.iter().max_by_key(|artifact| artifact.id) {
+    let kept = kept.iter().filter(|artifact| artifact.name == PLAN);
+    match kept.max_by_key(|artifact| artifact.id) {
         Some(artifact) if !artifact.expired => own_command::fetch_plan(client, run, folder).map(Some),
         _ => Ok(None),
     }

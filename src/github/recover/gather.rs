@@ -22,7 +22,8 @@ pub fn run_of_pull(client: &Client, number: u64) -> Result<Run, Problems> {
     let count = runs.len();
     for run in runs.into_iter().take(LOOKED_AT) {
         let goes_on = !crate::github::run_jobs::has_ended(&run);
-        if goes_on || !client.artifacts(run.id, Some(PLAN))?.items.is_empty() {
+        let kept = || client.artifacts(run.id, Some(PLAN));
+        if goes_on || kept()?.items.iter().any(|artifact| artifact.name == PLAN) {
             return Ok(run);
         }
     }
