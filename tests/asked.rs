@@ -40,7 +40,7 @@ fn everything_has_one_name_everywhere() {
         for (command, help) in &helps {
             assert!(help.contains(&format!("--{name}")), "{command} lacks --{name}");
         }
-        let read = sweep.contains(&format!("needs.decide.outputs.{output} == 'true' && '--{name}'"));
+        let read = sweep.contains(&format!("steps.decide.outputs.{output} == 'true' && '--{name}'"));
         assert_eq!(read, field.is_switch, "{name}");
         // What a form sends as text is asked, and asked anew by flags and inputs.
         let text = if field.is_switch { "true" } else { example(name) };

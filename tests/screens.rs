@@ -122,7 +122,7 @@ fn tables_fit_80_and_120_columns() {
 fn states_are_coloured_on_a_terminal_unless_colours_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut launch = command(project(), &["workflow", "simulate"]);
-    launch.arg("--event").arg(fleet::fixture("events/labeled.json"));
+    launch.arg("--event").arg(fleet::fixture("events/merge_group.json"));
     launch.env("NO_COLOR", "1");
     assert!(!terminal::shown(&launch, 120).contains('\u{1b}'), "NO_COLOR");
     launch.env_remove("NO_COLOR").env("CLICOLOR", "0");

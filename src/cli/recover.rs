@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::client::ClientArgs;
 use super::render::workflow_settings;
-use super::{output, own_command};
+use super::{output, own_command, published};
 use crate::config::problem::Problems;
 use crate::github::client::Client;
 use crate::github::client::answers::Run;
@@ -122,6 +122,10 @@ impl Recover {
             std::fs::create_dir_all(&out)?;
             for (step, words) in &commands {
                 work.run_step(step, words)?;
+                if *step == Step::Collect && work.publishes_nothing()? {
+                    anstream::eprintln!("no recipe of the plan is whole: nothing is published, checked or told");
+                    break;
+                }
             }
         }
         let line = |(step, words): (Step, Vec<String>)| Line {
@@ -204,6 +208,12 @@ impl Work<'_> {
             words
         };
         self.ingest.iter().map(told).collect()
+    }
+
+    /// Whether the collection that was made publishes nothing.
+    fn publishes_nothing(&self) -> Result<bool, Problems> {
+        let ledger = published::read(&self.out.join("ledger.json"))?;
+        Ok(ledger.published().next().is_none())
     }
 
     fn run_step(&self, step: &Step, words: &[String]) -> anyhow::Result<()> {

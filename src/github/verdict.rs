@@ -254,11 +254,14 @@ impl Verdict {
     pub fn extend(&mut self, more: impl IntoIterator<Item = Problem>) {
         let mut hints = std::mem::take(&mut self.hints);
         hints.extend(more);
-        *self = Self::new(
-            std::mem::take(&mut self.reason),
-            std::mem::take(&mut self.buckets),
-            hints,
-        );
+        *self = Self {
+            withheld: std::mem::take(&mut self.withheld),
+            ..Self::new(
+                std::mem::take(&mut self.reason),
+                std::mem::take(&mut self.buckets),
+                hints,
+            )
+        };
     }
 }
 

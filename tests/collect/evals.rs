@@ -166,15 +166,15 @@ fn an_attempt_that_left_no_result_hides_none_that_did() {
 #[test]
 fn a_set_that_contradicts_its_job_hides_no_attempt_that_does_not() {
     let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
+    sweep.set("a", &attempt(JOB, 7, 1), 0.91);
     let mut other = attempt(JOB, 7, 2);
     other["precision"] = json!("fp4");
-    sweep.set("b", &other, 0.2);
+    sweep.set("b", &other, 0.92);
     // This artifact is of the one job, what lies in it of another.
-    sweep.set(&format!("eval_m1_8k1k_{JOB}"), &attempt(OTHER, 7, 3), 0.3);
+    sweep.set(&format!("eval_m1_8k1k_{JOB}"), &attempt(OTHER, 7, 3), 0.93);
     sweep.plan(&json!([envelope(JOB, 64), envelope(OTHER, 64)]));
     let printed = sweep.evals(&["--plan", "plan.json"]);
-    assert_eq!(column(&printed, "rows", "score"), [0.1]);
+    assert_eq!(column(&printed, "rows", "score"), [0.91]);
     let states = ["done", "missing", "superseded", "superseded"];
     assert_eq!(column(&printed, "jobs", "state"), states);
     assert_eq!(

@@ -300,8 +300,9 @@ fn a_cancelled_run_is_collected_and_checked() {
     let situation = Situation::of(&["pull_request cancelled", "t t", "", ""]);
     let github = &situation.github;
     let mut planned = plan("t t");
-    for job in &mut planned {
-        job["row"]["recipe-fingerprint"] = json!("a".repeat(64));
+    // Of two recipes, so that one is whole.
+    for (job, recipe) in planned.iter_mut().zip(["a", "b"]) {
+        job["row"]["recipe-fingerprint"] = json!(recipe.repeat(64));
     }
     let index = json!({
         "jobs": 2, "throughput-jobs": 2, "eval-jobs": 0,

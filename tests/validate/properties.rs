@@ -469,7 +469,7 @@ proptest! {
                     meta["precision"] = json!("fp4");
                 }
                 write(folder.join("meta_env.json"), meta.to_string());
-                let score = 0.5 + f64::from(u32::try_from(at).expect("small")) / 100.0;
+                let score = 0.9 + f64::from(u32::try_from(at).expect("small")) / 100.0;
                 match kind {
                     2 => {}
                     3 => write(folder.join(RESULT), "{\"results\":"),
@@ -490,7 +490,7 @@ proptest! {
         // Of each job the last attempt that is whole and its own.
         for (job, id) in jobs.iter().enumerate() {
             let good = attempts.iter().enumerate().filter(|(_, (of, kind))| *of == job && ![1, 2, 3].contains(kind));
-            let last = good.map(|(at, _)| 0.5 + f64::from(u32::try_from(at).expect("small")) / 100.0).next_back();
+            let last = good.map(|(at, _)| 0.9 + f64::from(u32::try_from(at).expect("small")) / 100.0).next_back();
             prop_assert_eq!(wanted.1.contains(&format!("{id} Done")), last.is_some());
             prop_assert!(last.is_none_or(|score| wanted.0.contains(&score)), "{:?} lacks {:?}", wanted.0, last);
         }

@@ -83,15 +83,15 @@ fn readable(line: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    const LOG: &str = "\u{feff}2026-10-01T08:00:00.1000000Z ##[group]Run exec sweepctl clean\n\
-        2026-10-01T08:00:01.0000000Z cleaned\n\
-        2026-10-01T08:00:02.5000000Z loading weights\n\
-        2026-10-01T08:00:03.0000000Z \u{1b}[31mCUDA out of memory\u{1b}[0m\n\
+    const LOG: &str = "\u{feff}2026-11-01T08:00:00.1000000Z ##[group]Run exec sweepctl clean\n\
+        2026-11-01T08:00:01.0000000Z cleaned\n\
+        2026-11-01T08:00:02.5000000Z loading weights\n\
+        2026-11-01T08:00:03.0000000Z \u{1b}[31mCUDA out of memory\u{1b}[0m\n\
         \n\
         a trace without a time\n\
-        2026-10-01T08:00:04.9990000Z ##[error]Process completed with exit code 72.\n\
-        2026-10-01T08:00:09.0000000Z released\n\
-        2026-10-01T08:00:10.0000000Z Cleaning up orphan processes\n";
+        2026-11-01T08:00:04.9990000Z ##[error]Process completed with exit code 72.\n\
+        2026-11-01T08:00:09.0000000Z released\n\
+        2026-11-01T08:00:10.0000000Z Cleaning up orphan processes\n";
 
     fn step(from: &str, to: &str) -> Step {
         Step {
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn lines_are_those_of_the_step() {
-        let launch = step("2026-10-01T08:00:02Z", "2026-10-01T08:00:04Z");
+        let launch = step("2026-11-01T08:00:02Z", "2026-11-01T08:00:04Z");
         let lines = last_lines(LOG.as_bytes(), Some(&launch), 3);
         let wanted = [
             "CUDA out of memory",
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(lines, wanted);
         assert_eq!(last_lines(LOG.as_bytes(), Some(&launch), 9)[0], "loading weights");
         // Nothing is of its time, or it is not known: the end of the log.
-        let other = step("2026-10-01T09:00:02Z", "2026-10-01T09:00:04Z");
+        let other = step("2026-11-01T09:00:02Z", "2026-11-01T09:00:04Z");
         for step in [Some(&other), None] {
             assert_eq!(
                 last_lines(LOG.as_bytes(), step, 2),
@@ -127,7 +127,7 @@ mod tests {
     #[test]
     fn a_log_cannot_steer_the_terminal() {
         let log =
-            "2026-10-01T08:00:00Z a\u{1b}]0;title\u{7}b\u{1b}[2J\u{8}c\n2026-10-01T08:00:00Z ::error::x\u{202e}y\n"
+            "2026-11-01T08:00:00Z a\u{1b}]0;title\u{7}b\u{1b}[2J\u{8}c\n2026-11-01T08:00:00Z ::error::x\u{202e}y\n"
                 .to_owned();
         let lines = last_lines((log + &"w".repeat(5000)).as_bytes(), None, 5);
         assert!(

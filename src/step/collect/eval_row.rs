@@ -49,9 +49,9 @@ pub struct EvalRow {
     /// The job whose set it is of, where that is known; not published, as the next.
     #[serde(skip)]
     pub job_id: Option<String>,
-    /// The worst of the numbers that the gate holds against the task's floor; not a number where one cannot be read.
+    /// The worst of the numbers that the gate holds against the task's floor; `None` where one cannot be read.
     #[serde(skip)]
-    pub worst: f64,
+    pub worst: Option<f64>,
     /// There where a limit on samples was set: such a row measures no model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub diagnostic: bool,
@@ -185,20 +185,17 @@ fn row(
 }
 
 /// The worst of the numbers that the gate judges a score by.
-fn worst(score: &score::Score<'_>) -> f64 {
-    let numbers = score
+fn worst(score: &score::Score<'_>) -> Option<f64> {
+    let numbers: Option<Vec<f64>> = score
         .judged
         .iter()
-        .map(|line| score::number(line.value, score.less_is_better));
-    let worse = |a: f64, b: f64| match score.less_is_better {
-        _ if a.is_nan() || b.is_nan() => f64::NAN,
-        true => a.max(b),
-        false => a.min(b),
+        .map(|line| score::number(line.value, score.less_is_better).filter(|number| !number.is_nan()))
+        .collect();
+    let worse = match score.less_is_better {
+        true => f64::max,
+        false => f64::min,
     };
-    numbers
-        .map(|number| number.unwrap_or(f64::NAN))
-        .reduce(worse)
-        .unwrap_or(f64::NAN)
+    numbers?.into_iter().reduce(worse)
 }
 
 /// Everything of a row that does not depend on the task.
@@ -221,7 +218,7 @@ fn base(meta: &MetaEnv, prefix: Option<&str>, conc: u64, result: &ResultFile, so
         higher_is_better: None,
         answers: meta.answers.0,
         job_id: None,
-        worst: f64::NAN,
+        worst: None,
         diagnostic: result.limit().is_some(),
     }
 }
