@@ -6,7 +6,7 @@ use anyhow::Context;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::client::{self, ClientArgs};
+use super::client::ClientArgs;
 use super::inputs::both;
 use super::output;
 use crate::artifacts::archive::Limits;
@@ -26,7 +26,7 @@ use crate::step::upload;
 
 const AFTER_HELP: &str = "\
 In a step of the action `.github/actions/fetch-artifacts` the runner's own service is asked; with --run-id, or without \
-that access, GitHub's REST API. Missing artifacts of jobs are listed and fail nothing; what is there and does not \
+that access, GitHub's REST API, with the token of GH_TOKEN, else GITHUB_TOKEN. Missing artifacts of jobs are listed and fail nothing; what is there and does not \
 arrive fails the command, and all else is fetched nevertheless.
 
 Examples:
@@ -42,7 +42,7 @@ Examples:
 /// Each artifact becomes a folder of its name in OUT, whole or not at all, checked against its digest. What OUT holds
 /// already from an earlier fetch is not fetched again.
 #[derive(Debug, Args)]
-#[command(after_help = format!("{AFTER_HELP}\n\n{}", client::ABOUT))]
+#[command(after_help = AFTER_HELP)]
 pub struct Fetch {
     /// Artifacts of the run, by their whole names
     #[arg(value_name = "NAME", required_unless_present_any = ["plan", "optional"])]

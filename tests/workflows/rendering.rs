@@ -23,10 +23,9 @@ fn rendering_is_the_same_each_time() {
     assert_eq!(first, rendered_with(same, same).expect("it renders"));
     for file in &first {
         let head = file.text.lines().next().unwrap_or_default();
-        assert!(
-            head.starts_with("# Rendered by sweepctl from workflows-templates/"),
-            "{head}"
-        );
+        let comment = if file.path.ends_with(".js") { "//" } else { "#" };
+        let start = format!("{comment} Rendered by sweepctl from workflows-templates/");
+        assert!(head.starts_with(&start), "{head}");
         assert!(head.contains("sweepctl render"), "{head}");
         assert!(
             file.text.ends_with('\n') && !file.text.ends_with("\n\n"),

@@ -59,7 +59,8 @@ fn its_lines_are_arguments_and_its_exit_code_is_that_of_fetch() {
         Some(1)
     );
     assert_eq!(action(&service, at, &path(), "--out\no").status.code(), Some(2));
-    let nothing = action(&service, at, "/nowhere".as_ref(), "plan\n--out\no");
+    let empty = tempfile::tempdir().expect("a folder");
+    let nothing = action(&service, at, empty.path().as_os_str(), "plan\n--out\no");
     assert_eq!(nothing.status.code(), Some(1));
     assert!(
         stderr(&nothing).contains("sweepctl cannot be started (ENOENT)"),
@@ -84,6 +85,7 @@ jobs:
   fetch:
     runs-on: ubuntu-latest
     steps:
+      - run: git clone --quiet \"file://$ORIGIN\" .
       - uses: ./.github/actions/fetch-artifacts
         with:
           arguments: |
@@ -100,9 +102,16 @@ jobs:
     let home = tempfile::tempdir().expect("a folder");
     let seen = home.path().join("seen");
     let output = Command::new(tool("act/bin/act"))
-        .args(["push", "--platform", "ubuntu-latest=-self-hosted", "--bind"])
+        .args([
+            "push",
+            "--platform",
+            "ubuntu-latest=-self-hosted",
+            "--pull=false",
+            "--no-skip-checkout",
+        ])
         .args(["--env", &format!("ACTIONS_RESULTS_URL={}", service.url())])
         .args(["--env", &format!("ACTIONS_RUNTIME_TOKEN={}", token())])
+        .args(["--env", &format!("ORIGIN={}", at.display())])
         .args(["--env", &format!("SEEN={}", seen.display())])
         .current_dir(at)
         .env("PATH", path())

@@ -44,7 +44,11 @@ fn no_archive_leaves_its_folder_or_brings_more_than_is_allowed() {
             zips::zip(&[("a.json", vec![0; 9 << 20]), ("b.json", vec![0; 9 << 20])]),
             "more than 16 MiB",
         ),
-        ("false-size", zips::with_false_size(20 << 20, 5), "than it says"),
+        (
+            "false-size",
+            zips::with_false_size(20 << 20, 5),
+            "declared uncompressed size",
+        ),
         (
             "no-archive",
             b"PK\x03\x04 and nothing more of an archive".to_vec(),

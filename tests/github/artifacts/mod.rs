@@ -45,16 +45,18 @@ fn fetched(service: &Service, folder: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
-/// The files below a folder, by path.
+/// The files below a folder, by path; links are none.
 fn files(root: &Path) -> Vec<String> {
     let mut found = Vec::new();
     let mut pending = vec![root.to_owned()];
     while let Some(folder) = pending.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder") {
             let entry = entry.expect("an entry");
-            match entry.file_type().expect("a type").is_dir() {
-                true => pending.push(entry.path()),
-                false => found.push(entry.path().strip_prefix(root).expect("below").display().to_string()),
+            let kind = entry.file_type().expect("a type");
+            if kind.is_dir() {
+                pending.push(entry.path());
+            } else if kind.is_file() {
+                found.push(entry.path().strip_prefix(root).expect("below").display().to_string());
             }
         }
     }
