@@ -62,6 +62,6 @@ pub fn of_pull(compared: &Comparison, asked: &Asked) -> anyhow::Result<Option<Pr
         "--configs-from=head".to_owned(),
     ];
     let plan = PlanArgs::read(refs.into_iter().chain(asked.flags()))?.plan()?;
-    let buckets = bucket::of_plan(&plan, asked).map_err(Problems::from)?;
+    let buckets = bucket::of_plan(&plan, asked)?;
     Ok(Some(Preview::of(&buckets)))
 }

@@ -118,7 +118,7 @@ enum Command {
     Verdict(verdict::VerdictArgs),
     /// Start a sweep of a pull request, or of a generator command
     Dispatch(Box<dispatch::Dispatch>),
-    /// Watch a run: its jobs by bucket and state, and what failed
+    /// Watch a run: its jobs by state, what waits, what failed
     Watch(watch::Watch),
     /// Tell why jobs of a run failed, and run those again that may be
     Triage(triage::Triage),
