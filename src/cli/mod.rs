@@ -34,6 +34,7 @@ pub(crate) mod mock_server;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod priority;
+mod queue;
 pub(crate) mod render;
 pub(crate) mod replay_of_script;
 mod replay_result;

@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use super::decide::EventArgs;
 use super::plan::PlanArgs;
+use super::queue::{self, Trigger};
 use super::render::workflow_settings;
 use super::{output, rows, usage, workflow};
 use crate::config::asked::Refs;
@@ -18,7 +19,7 @@ use crate::github::decide::Decision;
 use crate::github::event;
 use crate::github::needs::JobResult;
 use crate::github::text::one_line;
-use crate::matrix::bucket;
+use crate::matrix::bucket::{self, Buckets};
 use crate::plan_files;
 use crate::workflow::check::Files;
 use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Simulation, simulate};
@@ -120,6 +121,7 @@ impl Simulate {
                 .map_err(Problems::from)?
                 .to_owned(),
         };
+        let trigger = Trigger::of_event(Some(&name), &payload)?;
         let decision = self.event.decision()?;
         let scratch = tempfile::tempdir()?;
         let ask = Ask {
@@ -127,7 +129,7 @@ impl Simulate {
             event: &name,
             payload: &serde_json::from_str(&payload.text)?,
             commands: Commands {
-                plan: self.plan(decision.as_ref().ok(), scratch.path())?,
+                plan: self.plan(decision.as_ref().ok(), &trigger, scratch.path())?,
                 decision,
             },
             faults: Faults {
@@ -144,7 +146,12 @@ impl Simulate {
     }
 
     /// The plan. Why the event's own cannot be made is what its job says; one that was asked for must be there.
-    fn plan(&self, decision: Option<&Decision>, scratch: &Path) -> anyhow::Result<Result<Plan, Problems>> {
+    fn plan(
+        &self,
+        decision: Option<&Decision>,
+        trigger: &Trigger,
+        scratch: &Path,
+    ) -> anyhow::Result<Result<Plan, Problems>> {
         if let Some(folder) = &self.plan {
             let plan = Plan::read(plan_files::folder(folder).map_err(Problems::from)?.to_owned())?;
             for note in decision.into_iter().flat_map(|decision| differences(&plan, decision)) {
@@ -170,7 +177,9 @@ impl Simulate {
                     .into()));
             }
         };
-        let planned = emitted(refs, decision, &workflow_settings(&self.root)?, scratch)?;
+        let settings = workflow_settings(&self.root)?;
+        let scored = |buckets: &mut Buckets| queue::score(buckets, &self.root, &settings, trigger);
+        let planned = emitted(refs, decision, &settings, scored, scratch)?;
         match self.latest || self.refs.pair().is_some() {
             true => Ok(Ok(planned?)),
             false => Ok(planned),
@@ -201,13 +210,15 @@ fn emitted(
     refs: Vec<String>,
     decision: Option<&Decision>,
     settings: &Workflows,
+    scored: impl Fn(&mut Buckets) -> Result<(), Problems>,
     scratch: &Path,
 ) -> anyhow::Result<Result<Plan, Problems>> {
     let flags = decision.map(|decision| decision.asked.flags()).unwrap_or_default();
     let args = PlanArgs::read(refs.into_iter().chain(flags))
         .map_err(|error| usage(ErrorKind::ValueValidation, error.to_string()))?;
     let plan = || {
-        let buckets = bucket::of_plan(&args.plan()?, &args.asked)?;
+        let mut buckets = bucket::of_plan(&args.plan()?, &args.asked)?;
+        scored(&mut buckets)?;
         let canary = decision.is_some_and(|decision| decision.canary);
         let folder = scratch.join("plan");
         rows::emit(&folder, buckets, canary, &args.asked, settings)?;

@@ -63,11 +63,12 @@ fn one(environment: &Environment<'_>, templates: &Templates, name: &str) -> Resu
     Ok(format!("{}{}", header(name), tidy(&body)))
 }
 
+/// How the first line of a rendered file begins.
+pub(super) const RENDERED: &str = "# Rendered by sweepctl ";
+
 /// The first line of each file: what made it, and how to change it.
 fn header(name: &str) -> String {
-    format!(
-        "# Rendered by sweepctl from {FOLDER}/{name} and configs/. Do not edit: change those and run `sweepctl render`.\n"
-    )
+    format!("{RENDERED}from {FOLDER}/{name} and configs/. Do not edit: change those and run `sweepctl render`.\n")
 }
 
 /// Templates leave blank lines and line ends as they come; a file has none twice, and ends with one line end.
