@@ -42,6 +42,7 @@ pub(crate) mod priority;
 mod published;
 pub(crate) mod provenance;
 pub(crate) mod recover;
+mod queue;
 pub(crate) mod render;
 pub(crate) mod replay_of_script;
 mod replay_result;

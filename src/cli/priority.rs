@@ -52,10 +52,7 @@ impl PriorityArgs {
             pull_request: self.pr,
         };
         let scored: Option<Vec<_>> = rows.iter().map(|row| priority::score(&policy, occasion, row)).collect();
-        let scored = scored.ok_or_else(|| {
-            let message = "the score of a row has more digits than a decimal holds";
-            Problems::from(Problem::file(&source.name, message).hint("use smaller numbers"))
-        })?;
+        let scored = scored.ok_or_else(|| Problems::from(too_long(&source.name)))?;
         if output::wants_json(self.json) {
             return output::json(&scored);
         }
@@ -74,6 +71,12 @@ impl PriorityArgs {
         let header = ["Model", "Framework", "Precision", "Priority", "Before all others"];
         output::text(&output::table(&header, &table))
     }
+}
+
+/// The problem of a policy whose terms add up to more than a decimal holds.
+pub(super) fn too_long(policy: &str) -> Problem {
+    let message = "the score of a row has more digits than a decimal holds";
+    Problem::file(policy, message).hint("use smaller numbers")
 }
 
 fn stdin() -> anyhow::Result<Vec<u8>> {

@@ -7,15 +7,17 @@ use clap::error::ErrorKind;
 use indexmap::IndexMap;
 use serde::Serialize;
 
+use super::queue::{self, Trigger};
 use super::render::workflow_settings;
 use super::{output, usage};
 use crate::config::asked::Asked;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::Problems;
 use crate::config::types::Role;
-use crate::config::workflows::Workflows;
+use crate::config::workflows::{PriorityUse, Workflows};
 use crate::matrix::bucket::{self, Bucket, Buckets};
 use crate::matrix::plan::ChangelogMetadata;
+use crate::matrix::priority;
 use crate::matrix::row::{Row, Scenario};
 use crate::matrix::shard;
 use crate::plan_files::{self, Index};
@@ -76,7 +78,10 @@ impl EmitArgs {
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
         let settings = workflow_settings(Path::new("."))?;
-        let index = emit(dir, buckets.clone(), self.canary, asked, &settings)?;
+        let mut buckets = buckets.clone();
+        queue::score(&mut buckets, Path::new("."), &settings, &Trigger::of_run()?)?;
+        let jobs = counts(&buckets);
+        let index = emit(dir, buckets, self.canary, asked, &settings)?;
         if let Some(changelog) = changelog {
             plan_files::write_changelog(dir, changelog).map_err(Problems::from)?;
         }
@@ -87,11 +92,12 @@ impl EmitArgs {
         if output::wants_json(json) {
             return output::json(&index);
         }
-        output::text(&counts(buckets))
+        output::text(&jobs)
     }
 }
 
-/// Writes buckets as a plan's folder, the canary taken out of them where it is asked for.
+/// Writes buckets as a plan's folder, the canary taken out of them where it is asked for, the others in the order of their
+/// scores. Where no scheduler reads a score, no envelope has one.
 ///
 /// # Errors
 /// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
@@ -105,7 +111,12 @@ pub fn emit(
     for envelope in buckets.values_mut().flatten() {
         envelope.set_timeout(&settings.timeouts.gpu);
     }
-    let canary = canary.then(|| bucket::take_canary(&mut buckets)).flatten();
+    let mut canary = canary.then(|| bucket::take_canary(&mut buckets)).flatten();
+    priority::order(&mut buckets);
+    if settings.priority == PriorityUse::Order {
+        let all = canary.iter_mut().chain(buckets.values_mut().flatten());
+        all.for_each(|envelope| envelope.priority = None);
+    }
     let shards = shard::cut(&buckets, &settings.max_parallel)?;
     plan_files::write(dir, &shards, canary, asked)
 }

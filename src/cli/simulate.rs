@@ -8,6 +8,7 @@ use indexmap::IndexMap;
 
 use super::decide::EventArgs;
 use super::plan::PlanArgs;
+use super::queue::{self, Trigger};
 use super::render::workflow_settings;
 use super::{output, rows, usage, workflow};
 use crate::config::asked::Refs;
@@ -17,7 +18,7 @@ use crate::config::workflows::Workflows;
 use crate::github::decide::Decision;
 use crate::github::needs::JobResult;
 use crate::github::text::one_line;
-use crate::matrix::bucket;
+use crate::matrix::bucket::{self, Buckets};
 use crate::plan_files;
 use crate::workflow::check::Files;
 use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Run, Simulation, simulate};
@@ -117,6 +118,7 @@ impl Simulate {
         problems.into_result()?;
         let given = self.event.read()?;
         let decision = given.decision(None)?;
+        let trigger = Trigger::of_event(Some(&given.name), &given.payload)?;
         let scratch = tempfile::tempdir()?;
         let ask = Ask {
             workflow: &self.workflow,
@@ -127,7 +129,7 @@ impl Simulate {
                 attempt: self.attempt,
             },
             commands: Commands {
-                plan: self.plan(decision.as_ref().ok(), scratch.path())?,
+                plan: self.plan(decision.as_ref().ok(), &trigger, scratch.path())?,
                 decision,
                 later: None,
             },
@@ -145,7 +147,12 @@ impl Simulate {
     }
 
     /// The plan. Why the event's own cannot be made is what its job says; one that was asked for must be there.
-    fn plan(&self, decision: Option<&Decision>, scratch: &Path) -> anyhow::Result<Result<Plan, Problems>> {
+    fn plan(
+        &self,
+        decision: Option<&Decision>,
+        trigger: &Trigger,
+        scratch: &Path,
+    ) -> anyhow::Result<Result<Plan, Problems>> {
         if let Some(folder) = &self.plan {
             let plan = Plan::read(plan_files::folder(folder).map_err(Problems::from)?.to_owned())?;
             for note in decision.into_iter().flat_map(|decision| differences(&plan, decision)) {
@@ -171,7 +178,9 @@ impl Simulate {
                     .into()));
             }
         };
-        let planned = emitted(refs, decision, &workflow_settings(&self.root)?, scratch)?;
+        let settings = workflow_settings(&self.root)?;
+        let scored = |buckets: &mut Buckets| queue::score(buckets, &self.root, &settings, trigger);
+        let planned = emitted(refs, decision, &settings, scored, scratch)?;
         match self.latest || self.refs.pair().is_some() {
             true => Ok(Ok(planned?)),
             false => Ok(planned),
@@ -202,13 +211,15 @@ fn emitted(
     refs: Vec<String>,
     decision: Option<&Decision>,
     settings: &Workflows,
+    scored: impl Fn(&mut Buckets) -> Result<(), Problems>,
     scratch: &Path,
 ) -> anyhow::Result<Result<Plan, Problems>> {
     let flags = decision.map(|decision| decision.asked.flags()).unwrap_or_default();
     let args = PlanArgs::read(refs.into_iter().chain(flags))
         .map_err(|error| usage(ErrorKind::ValueValidation, error.to_string()))?;
     let plan = || {
-        let buckets = bucket::of_plan(&args.plan()?, &args.asked)?;
+        let mut buckets = bucket::of_plan(&args.plan()?, &args.asked)?;
+        scored(&mut buckets)?;
         let canary = decision.is_some_and(|decision| decision.canary);
         let folder = scratch.join("plan");
         rows::emit(&folder, buckets, canary, &args.asked, settings)?;

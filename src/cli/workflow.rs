@@ -28,13 +28,13 @@ pub enum Workflow {
 const ACTIONS: [&str; 2] = ["setup-sweepctl", "fetch-artifacts"];
 
 const HELP: &str = "\
-Computed from the files, without the network: a caller's permissions contain what its callees ask for; secrets are \
-declared and passed by name at each level; at most four levels; names stand once; no `always()` on a job that takes a \
-GPU; no job is skipped behind an optional one; `needs` holds what expressions name; an artifact that is fetched by name \
-was uploaded before; a verdict always runs and judges every job; a node is swept first, its results are uploaded \
-whatever happened and before the gate, and it is released; a group that cancels is not everyone's; no expression in a \
-script; actions pinned by commit; a time limit on every job; no credentials left by a checkout; matrices and files \
-within GitHub's limits.
+Computed from the files, without the network. Of every workflow: a caller's permissions contain what its callees ask \
+for; secrets and inputs fit; at most four levels; names stand once; `needs` holds what expressions name; an artifact that \
+is fetched by name can have been uploaded before; a group that cancels is not everyone's; matrices and files within \
+GitHub's limits. Of those that sweepctl has a part in also: secrets reach the steps that they are for; no `always()` on a \
+job that launches; no job is skipped behind an optional one; a verdict always runs and judges every job; a node is cleaned \
+first, its results are uploaded whatever happened and before the gate, and it is released; no expression in a script; \
+actions pinned by commit; a time limit and permissions on every job; no credentials left by a checkout.
 
 Of a folder, files that `unmanaged` in configs/workflows.yaml names and the repository's own composite actions are read \
 for their calls and not checked, and not counted; name one to check it.
@@ -107,7 +107,7 @@ impl Check {
         let mut sources: Vec<Arc<Source>> = Vec::new();
         for path in asked.iter().chain(beside.iter().filter(|path| !asked.contains(path))) {
             match Source::read(path) {
-                Ok(source) => sources.push(Arc::new(source)),
+                Ok(source) => sources.push(Arc::new(check::as_github_reads(source))),
                 Err(problem) => problems.push(problem),
             }
         }

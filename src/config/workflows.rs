@@ -66,6 +66,9 @@ pub struct Workflows {
     pub timeouts: Timeouts,
     /// Jobs of a runner label that run or queue at a time.
     pub max_parallel: MaxParallel,
+    /// What the scores of `configs/ci-priority.yaml` are for.
+    #[schemars(default)]
+    pub priority: PriorityUse,
     /// Secrets that the launch step of a job on a GPU gets, by the name of the variable: a mapping from that to the
     /// secret's name, or a list, where the two are the same.
     #[schemars(default, with = "LaunchSecrets")]
@@ -205,6 +208,18 @@ pub struct Timeouts {
     pub gpu: GpuTimeouts,
 }
 
+/// What the scores of jobs are for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorityUse {
+    /// The jobs of a matrix start in the order of their scores.
+    #[default]
+    Order,
+    /// They do, and the labels of `runs-on` tell a scheduler the score.
+    Labels,
+}
+
 /// Jobs that run or queue at a time, by runner label; all shards of a sweep share them.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
@@ -272,6 +287,13 @@ impl Workflows {
         let permissions = f.required(d, "permissions", |d, n, name| named(d, n, name, permissions));
         let timeouts = f.required(d, "timeouts", |d, n, name| timeouts(d, n, name, labels));
         let max_parallel = f.required(d, "max-parallel", |d, n, name| max_parallel(d, n, name, labels));
+        let priority = f.optional(d, "priority", |d, n, name| {
+            d.choice(
+                n,
+                name,
+                &[("order", PriorityUse::Order), ("labels", PriorityUse::Labels)],
+            )
+        });
         let launch_secrets = f.optional(d, "launch-secrets", launch_secrets);
         let env = f.optional(d, "env", environment::decode);
         let checkout = f.optional(d, "checkout", checkout::checkout);
@@ -296,6 +318,7 @@ impl Workflows {
             permissions: permissions?,
             timeouts: timeouts?,
             max_parallel: max_parallel?,
+            priority: priority.unwrap_or_default(),
             launch_secrets: launch_secrets.unwrap_or_default(),
             env: env.unwrap_or_default(),
             checkout: checkout.unwrap_or_default(),

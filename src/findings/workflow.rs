@@ -131,7 +131,7 @@ super::findings! {
         "Add the version as a comment: `# v1.2.3`.";
     UNDECLARED_SECRET = Error "workflow/undeclared-secret"
         "A secret that the workflow does not declare"
-        "A called workflow has no other secrets than those that it declares: the value is empty."
+        "A called workflow has no other secrets than those that it declares, unless its callers pass all: the value is empty."
         "Declare it under `workflow_call`.";
     INHERITED_SECRETS = Error "workflow/inherited-secrets"
         "A call that passes every secret there is"

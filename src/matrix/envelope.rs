@@ -6,6 +6,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::fingerprint::{canonical, hex};
+use super::priority::Queued;
 use super::row::{Row, Scenario, Topology};
 use super::unique;
 use super::wire::{self, Form, bounded};
@@ -37,6 +38,9 @@ pub struct Envelope {
     /// its id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub config_key: Option<String>,
+    /// Its place in the queue, where a scheduler reads it; no part of what the job is, nor of its id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority: Option<Queued>,
     /// The row, with the overrides applied; written with the defaults that a plan's rows carry.
     #[serde(serialize_with = "with_plan_defaults")]
     pub row: Row,
@@ -69,12 +73,13 @@ fn of_jobs<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Asked, D::Error
 }
 
 /// The names of an envelope's fields.
-const FIELDS: [&str; 7] = [
+const FIELDS: [&str; 8] = [
     "id",
     "name",
     "runs-on",
     "timeout-minutes",
     "config-key",
+    "priority",
     "row",
     "overrides",
 ];
@@ -128,6 +133,11 @@ impl Envelope {
         let config_key = fields
             .shift_remove("config-key")
             .map(|key| text("config-key", Some(key)));
+        let priority = fields.shift_remove("priority").map(serde_json::from_value).transpose();
+        let priority = priority
+            .map_err(|error| problems.push(format!("`priority`: {error}")))
+            .ok()
+            .flatten();
         let timeout_minutes = minutes.as_ref().and_then(|value| bounded(value, 1));
         if let (Some(value), None) = (&minutes, timeout_minutes) {
             let wanted = format!("a whole number from 1 to {MAX_INTEGER}");
@@ -153,6 +163,7 @@ impl Envelope {
                 runs_on,
                 timeout_minutes: timeout_minutes.unwrap_or(TIMEOUT_MINUTES),
                 config_key,
+                priority,
                 row,
                 overrides: overrides.unwrap_or_default(),
             }),
@@ -267,6 +278,7 @@ pub fn wrap(rows: &[Row], asked: &Asked, seen: &mut HashMap<String, u64>) -> Res
                 runs_on: row.topology.runner.clone(),
                 timeout_minutes: TIMEOUT_MINUTES,
                 config_key: row.config_key.take().map(|key| key.to_string()),
+                priority: None,
                 row,
                 overrides: overrides.clone(),
             })

@@ -1,10 +1,16 @@
 //! The score of a row: which of the queued jobs goes first.
 
+use std::cmp::Reverse;
+
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
+use super::bucket::Buckets;
+use super::fingerprint::hex;
+use super::row::Row;
 use crate::config::priority::{Adjustments, Priorities};
-use crate::config::types::ScenarioType;
+use crate::config::types::{NodeKind, ScenarioType};
 
 /// The decimal places of a score.
 const PLACES: u32 = 3;
@@ -22,6 +28,21 @@ pub struct Candidate {
     pub eval_only: Option<bool>,
     /// Rows of several nodes have it.
     pub prefill: Option<serde::de::IgnoredAny>,
+}
+
+impl From<&Row> for Candidate {
+    fn from(row: &Row) -> Self {
+        let topology = &row.topology;
+        Self {
+            framework: Some(topology.framework.clone()),
+            precision: Some(topology.precision.clone()),
+            model_prefix: Some(topology.model_prefix.clone()),
+            spec_decoding: Some(topology.spec_decoding.as_str().to_owned()),
+            scenario_type: Some(row.scenario_type().as_str().to_owned()),
+            eval_only: Some(row.eval.eval_only),
+            prefill: (row.node_kind() == NodeKind::Multi).then_some(serde::de::IgnoredAny),
+        }
+    }
 }
 
 /// Why rows are queued.
@@ -45,6 +66,50 @@ pub struct Priority {
     /// The pull request whose jobs go before all others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub skip_queue_pr: Option<u64>,
+}
+
+/// What a scheduler is told of a job by the labels of its `runs-on`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Queued {
+    /// The score with three decimal places; higher goes first.
+    pub score: String,
+    /// 32 hex digits that tell the job from all others, of other runs too. Each attempt of a job has the same.
+    pub token: String,
+    /// The pull request whose jobs go before all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skip_queue_pr: Option<u64>,
+}
+
+impl Queued {
+    /// What jobs are ordered by, the first first.
+    fn order(&self) -> impl Ord + use<> {
+        let score: Option<Decimal> = self.score.parse().ok();
+        Reverse((self.skip_queue_pr.is_some(), score))
+    }
+}
+
+/// Tells every job its place in the queue; `run` is what tells its tokens from those of other runs. False where a score
+/// has more digits than a decimal holds.
+#[must_use]
+pub fn queue(buckets: &mut Buckets, policy: &Priorities, occasion: Occasion<'_>, run: &str) -> bool {
+    buckets.values_mut().flatten().all(|envelope| {
+        let scored = score(policy, occasion, &Candidate::from(&envelope.row));
+        let digest = Sha256::digest(format!("{run}:{}", envelope.id));
+        envelope.priority = scored.map(|scored| Queued {
+            score: scored.score,
+            token: hex(&digest[..16]),
+            skip_queue_pr: scored.skip_queue_pr,
+        });
+        envelope.priority.is_some()
+    })
+}
+
+/// Puts the jobs of each bucket into the order of their scores; those of one score, or without one, stay as they stand.
+pub fn order(buckets: &mut Buckets) {
+    for envelopes in buckets.values_mut() {
+        envelopes.sort_by_cached_key(|envelope| envelope.priority.as_ref().map(Queued::order));
+    }
 }
 
 /// Scores a row. `None` where the terms add up to more than a decimal holds.

@@ -8,3 +8,4 @@ pub mod render;
 pub mod simulate;
 pub mod templates;
 pub mod tree;
+mod uploads;

@@ -8,7 +8,7 @@ use crate::config::labels::Labels;
 use crate::config::workflows::checkout::Checkout;
 use crate::config::workflows::extra::{Job, Steps};
 use crate::config::workflows::publish::{Ingest, Publish};
-use crate::config::workflows::{Access, Binary, Permissions, Workflows};
+use crate::config::workflows::{Access, Binary, Permissions, PriorityUse, Workflows};
 use crate::github::needs;
 use crate::matrix::bucket::Bucket;
 use crate::matrix::names::ArtifactKind;
@@ -63,6 +63,8 @@ pub struct Model {
     pub artifact_kinds: Vec<Kind>,
     /// The secrets of the launch step, each once.
     pub launch_secrets: IndexSet<String>,
+    /// Whether a scheduler reads a job's score from the labels of `runs-on`.
+    pub priority_labels: bool,
     /// The variables of the launch step that hold them.
     pub secret_variables: IndexMap<String, String>,
     /// The secrets that the workflows of a job on a GPU are given: those of the launch step, and the checkout's token.
@@ -215,6 +217,7 @@ impl Model {
             asked,
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.values().cloned().collect(),
+            priority_labels: settings.priority == PriorityUse::Labels,
             secret_variables: settings.launch_secrets.clone(),
             job_secrets: job_secrets(settings),
             checkout_settings: settings.checkout.clone(),

@@ -67,11 +67,15 @@ fn one(environment: &Environment<'_>, templates: &Templates, name: &str) -> Resu
     Ok(format!("{}{}", header(name), tidy(&body)))
 }
 
+/// How the first line of a rendered file begins.
+pub(super) const RENDERED: &str = "# Rendered by sweepctl ";
+
 /// The first line of each file: what made it, and how to change it.
 fn header(name: &str) -> String {
     let comment = if name.ends_with(".js") { "//" } else { "#" };
     format!(
-        "{comment} Rendered by sweepctl from {FOLDER}/{name} and configs/. Do not edit: change those and run `sweepctl render`.\n"
+        "{comment}{}from {FOLDER}/{name} and configs/. Do not edit: change those and run `sweepctl render`.\n",
+        RENDERED.trim_start_matches('#')
     )
 }
 

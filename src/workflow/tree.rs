@@ -227,11 +227,17 @@ pub fn permissions(node: &Node<'_>) -> Permissions {
 /// Whether a step runs this binary with these words first.
 #[must_use]
 pub fn calls(step: &Node<'_>, words: &[&str]) -> bool {
-    let script: Vec<&str> = get(step, "run").map_or("", Node::text).split_whitespace().collect();
+    let script = self::words(step);
     script
         .iter()
         .enumerate()
         .any(|(at, word)| *word == "sweepctl" && script[at + 1..].starts_with(words))
+}
+
+/// The words of a step's script.
+#[must_use]
+pub fn words<'n>(step: &'n Node<'_>) -> Vec<&'n str> {
+    get(step, "run").map_or("", Node::text).split_whitespace().collect()
 }
 
 /// Whether a step uses an action, of whatever version.
@@ -248,6 +254,12 @@ pub fn get<'n, 's>(node: &'n Node<'s>, key: &str) -> Option<&'n Node<'s>> {
         .iter()
         .find(|(name, _)| name.text() == key)
         .map(|(_, value)| value)
+}
+
+/// Whether two names of inputs, secrets or jobs are one to GitHub, which does not look at their case.
+#[must_use]
+pub fn is_same(one: &Node<'_>, other: &Node<'_>) -> bool {
+    one.text().eq_ignore_ascii_case(other.text())
 }
 
 /// The pairs of a mapping; of anything else none.

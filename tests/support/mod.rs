@@ -21,7 +21,8 @@ pub fn sweepctl(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sweepctl"));
     command.current_dir(folder).env("NO_COLOR", "1");
     let github = ["GITHUB_ACTIONS", "GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY"];
-    for name in github.into_iter().chain([
+    let of_run = ["GITHUB_EVENT_NAME", "GITHUB_EVENT_PATH", "GITHUB_RUN_ID"];
+    for name in github.into_iter().chain(of_run).chain([
         "MODEL_PREFIX",
         "EVAL_LIMIT",
         "RESULT_FILENAME",

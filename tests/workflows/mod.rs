@@ -3,6 +3,7 @@
 mod checks;
 mod commands;
 mod linters;
+mod queue;
 mod rendering;
 mod settings;
 mod starter;

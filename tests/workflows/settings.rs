@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::support::{commit, git, json as read, run, stderr, write};
 
 /// A starter with some text of a file replaced.
-fn starter(changes: &[(&str, &str, &str)]) -> tempfile::TempDir {
+pub(super) fn starter(changes: &[(&str, &str, &str)]) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     git(root, &["init", "-q"]);

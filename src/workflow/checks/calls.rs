@@ -3,7 +3,7 @@
 use crate::config::problem::{Problems, nearest};
 use crate::findings::workflow;
 use crate::workflow::check::Files;
-use crate::workflow::tree::{get, pairs};
+use crate::workflow::tree::{get, is_same, pairs};
 
 /// Keys that a job with `uses` may not have (GitHub: "Supported keywords for jobs that call a reusable workflow").
 const REFUSED: [&str; 7] = [
@@ -32,6 +32,9 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             }
             let Some((name, span)) = job.callee() else { continue };
             let Some(callee) = files.callee(&job) else {
+                if files.is_unread(name) {
+                    continue;
+                }
                 let known: Vec<&str> = files.workflows().map(|file| file.file_name()).collect();
                 let problem = file.finding(
                     &workflow::UNKNOWN_CALLEE,
@@ -53,7 +56,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             let declared = callee.declared("inputs");
             let passed = job.get("with").map_or(&[][..], pairs);
             for (input, _) in passed {
-                if !declared.iter().any(|(known, _)| known.text() == input.text()) {
+                if !declared.iter().any(|(known, _)| is_same(known, input)) {
                     let message = format!("`{name}` has no input `{}`", input.text());
                     let hint = nearest(input.text(), declared.iter().map(|(known, _)| known.text()));
                     problems.push(file.finding(&workflow::UNKNOWN_INPUT, input.span, message).hint(hint));
@@ -61,7 +64,8 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
             }
             for (input, how) in declared {
                 let is_required = get(how, "required").is_some_and(|node| node.text() == "true");
-                if is_required && !passed.iter().any(|(known, _)| known.text() == input.text()) {
+                let is_passed = passed.iter().any(|(known, _)| is_same(known, input));
+                if is_required && get(how, "default").is_none() && !is_passed {
                     let message = format!("`{id}` does not pass `{}`, which `{name}` requires", input.text());
                     problems.push(
                         file.finding(&workflow::MISSING_INPUT, span, message)

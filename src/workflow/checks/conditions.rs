@@ -10,7 +10,7 @@ const STATUS_FUNCTIONS: [&str; 4] = ["success()", "failure()", "always()", "canc
 
 /// Finds jobs without a status function that wait, directly or not, for a job that may be skipped.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
-    for file in files.workflows() {
+    for file in files.own() {
         for job in file.jobs() {
             let condition = job.condition().replace(' ', "");
             if STATUS_FUNCTIONS.iter().any(|name| condition.contains(name)) {

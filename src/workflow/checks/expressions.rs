@@ -7,7 +7,7 @@ use crate::workflow::tree::get;
 
 /// Finds expressions in `run`, and in the script of `actions/github-script`.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
-    for file in files.all() {
+    for file in files.own() {
         for step in file.steps() {
             let script = get(step, "with").and_then(|with| get(with, "script"));
             for text in [get(step, "run"), script].into_iter().flatten() {

@@ -4,15 +4,14 @@
 use crate::config::problem::Problems;
 use crate::config::tree::Node;
 use crate::findings::workflow;
-use crate::workflow::check::Files;
+use crate::workflow::check::{Files, launches};
 use crate::workflow::tree::{File, Job, calls, get, uses};
 
 /// Finds jobs that launch and do not keep that order.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for job in file.jobs() {
-            let is_launch = |step: &Node<'_>| calls(step, &["launch"]) && !calls(step, &["launch", "--release"]);
-            if let Some(launch) = job.steps().iter().position(is_launch) {
+            if let Some(launch) = job.steps().iter().position(launches) {
                 cleaned_first(file, &job, launch, problems);
                 uploaded(file, &job.steps()[launch..], problems);
                 for (what, command) in [

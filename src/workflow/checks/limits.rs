@@ -4,7 +4,7 @@ use crate::config::problem::Problems;
 use crate::config::tree::{Node, Value};
 use crate::findings::workflow;
 use crate::matrix::shard::MAX_SHARD_JOBS;
-use crate::workflow::check::Files;
+use crate::workflow::check::{Files, is_hosted};
 use crate::workflow::tree::{get, pairs};
 
 /// The largest workflow file that GitHub takes, in bytes (500 KB).
@@ -33,11 +33,8 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                 }
             }
             let parallel = strategy.and_then(|strategy| get(strategy, "max-parallel"));
-            let most = if files.takes_gpu(&job) {
-                MAX_SELF_HOSTED
-            } else {
-                MAX_HOSTED
-            };
+            let runner = job.get("runs-on").map_or("", Node::text);
+            let most = if is_hosted(runner) { MAX_HOSTED } else { MAX_SELF_HOSTED };
             for (node, most) in [(parallel, MAX_SHARD_JOBS as u64), (job.get("timeout-minutes"), most)] {
                 let Some(node) = node else { continue };
                 if node.text().parse::<u64>().is_ok_and(|value| value == 0 || value > most) {
@@ -49,7 +46,7 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
     }
 }
 
-/// The jobs of a matrix as far as it is written out; a list that an expression gives counts as one.
+/// The jobs that a matrix has for certain; a list that an expression gives counts as one.
 fn combinations(matrix: &Node<'_>) -> usize {
     let length = |node: &Node<'_>| match &node.value {
         Value::Seq(items) => items.len(),
@@ -58,7 +55,9 @@ fn combinations(matrix: &Node<'_>) -> usize {
     let axes = pairs(matrix)
         .iter()
         .filter(|(key, _)| !matches!(key.text(), "include" | "exclude"));
-    let product = axes.map(|(_, values)| length(values)).fold(1, usize::saturating_mul);
+    let all = axes.map(|(_, values)| length(values)).fold(1, usize::saturating_mul);
+    // How many jobs are taken away is known only where each is evaluated.
+    let product = get(matrix, "exclude").map_or(all, |_| 1);
     let included = get(matrix, "include").map_or(0, length);
     product.max(included)
 }

@@ -2,48 +2,32 @@
 //! that asks for more than its caller has fails the run at its start.
 
 use crate::config::problem::Problems;
+use crate::config::tree::Node;
 use crate::config::workflows::{Access, Permissions};
 use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
 use crate::workflow::model::union;
-use crate::workflow::tree::{File, pairs, permissions};
+use crate::workflow::tree::{File, FileKind, pairs, permissions};
 
 /// Finds workflows that grant by default, jobs that do not say what they need, and callers that have too little.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
+    for file in files.own() {
+        defaults(file, problems);
+    }
     for file in files.workflows() {
-        match file.get("permissions") {
-            Some(node)
-                if permissions(node).values().all(|access| *access == Access::None) && node.text().is_empty() => {}
-            Some(node) => {
-                let problem = file.finding(
-                    &workflow::DEFAULT_PERMISSIONS,
-                    node.span,
-                    "every job of this workflow gets these permissions",
-                );
-                problems.push(problem.hint("write `permissions: {}`, and give each job its own"));
-            }
-            None => {
-                let problem = file.finding(
-                    &workflow::DEFAULT_PERMISSIONS,
-                    file.start(),
-                    "the workflow's jobs get the repository's default permissions",
-                );
-                problems.push(problem.hint("add `permissions: {}`, and give each job its own"));
-            }
-        }
         for job in file.jobs() {
-            let Some(own) = job.permissions() else {
-                let message = format!("`{}` does not say what its token may do", job.id.text());
-                problems.push(
-                    file.finding(&workflow::NO_PERMISSIONS, job.id.span, message)
-                        .hint("add `permissions:`, `{}` for nothing"),
-                );
+            let (Some(own), Some(callee)) = (job.permissions(), files.callee(&job)) else {
                 continue;
             };
-            let Some(callee) = files.callee(&job) else { continue };
+            // Scopes that are not known here are granted with all others.
+            let granted = match job.get("permissions").map_or("", Node::text) {
+                "write-all" => Access::Write,
+                "read-all" => Access::Read,
+                _ => Access::None,
+            };
             for (scope, asked) in asked(files, callee, 0) {
-                let has = own.get(&scope).copied().unwrap_or(Access::None);
+                let has = own.get(&scope).copied().unwrap_or(granted);
                 if asked > has {
                     let message = format!(
                         "`{}` has `{scope}: {}`, and {} asks for `{scope}: {}`",
@@ -62,6 +46,41 @@ pub fn check(files: &Files<'_>, problems: &mut Problems) {
                     );
                 }
             }
+        }
+    }
+}
+
+/// Finds what a workflow of this tool grants by default, and jobs that do not say what they need.
+fn defaults(file: &File<'_>, problems: &mut Problems) {
+    if file.kind != FileKind::Workflow {
+        return;
+    }
+    match file.get("permissions") {
+        Some(node) if permissions(node).values().all(|access| *access == Access::None) && node.text().is_empty() => {}
+        Some(node) => {
+            let problem = file.finding(
+                &workflow::DEFAULT_PERMISSIONS,
+                node.span,
+                "every job of this workflow gets these permissions",
+            );
+            problems.push(problem.hint("write `permissions: {}`, and give each job its own"));
+        }
+        None => {
+            let problem = file.finding(
+                &workflow::DEFAULT_PERMISSIONS,
+                file.start(),
+                "the workflow's jobs get the repository's default permissions",
+            );
+            problems.push(problem.hint("add `permissions: {}`, and give each job its own"));
+        }
+    }
+    for job in file.jobs() {
+        if job.permissions().is_none() {
+            let message = format!("`{}` does not say what its token may do", job.id.text());
+            problems.push(
+                file.finding(&workflow::NO_PERMISSIONS, job.id.span, message)
+                    .hint("add `permissions:`, `{}` for nothing"),
+            );
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::workflow::check::Files;
 
 /// Finds jobs without `timeout-minutes`. A job that calls a workflow cannot have one.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
-    for file in files.workflows() {
+    for file in files.own() {
         for job in file.jobs() {
             if job.get("uses").is_none() && job.get("timeout-minutes").is_none() {
                 let message = format!("`{}` has no `timeout-minutes`, so it may hang for 360", job.id.text());

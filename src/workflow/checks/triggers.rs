@@ -6,7 +6,7 @@ use crate::workflow::check::Files;
 
 /// Finds workflows that `pull_request_target` starts.
 pub fn check(files: &Files<'_>, problems: &mut Problems) {
-    for file in files.workflows() {
+    for file in files.own() {
         for trigger in file
             .triggers()
             .filter(|trigger| trigger.text() == "pull_request_target")

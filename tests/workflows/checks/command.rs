@@ -30,6 +30,32 @@ fn the_command_checks_files_and_folders() {
     assert!(stderr(&output).contains("holds no workflow"), "{}", stderr(&output));
 }
 
+/// GitHub's parser lets a line that only closes a list stand as far left as it likes; YAML does not.
+#[test]
+fn a_list_that_is_closed_at_the_margin_is_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let root = folder.path();
+    let called = |end: &str| {
+        format!(
+            "name: Called\non: workflow_call\njobs:\n  a:\n    strategy:\n      matrix:\n        gpus: [\n          \"0\",\n        {end}\n    \
+             runs-on: ubuntu-latest\n    needs: b\n    steps:\n      - run: |\n          list=(\n          ]\n"
+        )
+    };
+    let caller = "name: Caller\non: push\njobs:\n  a:\n    uses: ./.github/workflows/called.yml\n";
+    write(root, ".github/workflows/caller.yml", caller);
+    write(root, ".github/workflows/called.yml", called("]"));
+    let output = run(root, ["workflow", "check"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains("`a` waits for `b`") && said.ends_with("1 problem\n"),
+        "{said}"
+    );
+    // One that cannot be read is there all the same: its callers are right.
+    write(root, ".github/workflows/called.yml", called("}"));
+    let said = stderr(&run(root, ["workflow", "check"]));
+    assert!(said.contains("not YAML") && said.ends_with("1 problem\n"), "{said}");
+}
+
 #[test]
 fn the_projects_own_workflows_have_no_finding() {
     let output = run(project(), ["workflow", "check"]);

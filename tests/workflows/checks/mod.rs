@@ -7,6 +7,7 @@ mod command;
 mod concurrency;
 mod conditions;
 mod credentials;
+mod elsewhere;
 mod expressions;
 mod launches;
 mod limits;
