@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::plan::PlanArgs;
 use super::rows::{self, Cost};
 use crate::config::asked::Asked;
-use crate::config::problem::Problems;
 use crate::github::dispatch::Comparison;
 use crate::matrix::bucket::{self, Buckets};
 use crate::repo::Repo;
