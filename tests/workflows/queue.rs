@@ -187,7 +187,7 @@ fn order_of(policy: Option<&str>, more: &[&str]) -> (Vec<String>, Value) {
     assert!(output.status.success(), "{}", stderr(&output));
     let index = std::fs::read(root.join("plan/index.json")).expect("an index");
     let index: Value = serde_json::from_slice(&index).expect("JSON");
-    let shards = index["buckets"]["single_node_8k1k"]["shards"]
+    let shards = index["buckets"]["single_node_agentic"]["shards"]
         .as_array()
         .expect("shards")
         .len();
@@ -198,7 +198,7 @@ fn order_of(policy: Option<&str>, more: &[&str]) -> (Vec<String>, Value) {
             "--plan",
             "plan",
             "--bucket",
-            "single_node_8k1k",
+            "single_node_agentic",
             "--index",
             &number,
         ];

@@ -105,7 +105,7 @@ fn a_workflow_of_ones_own_may_stay_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     let own = ".github/workflows/mine.yml";
-    let text = "on: push\njobs:\n  a:\n    runs-on: x\n    steps:\n    - uses: actions/checkout@v4\n";
+    let text = "on: push\njobs:\n  a:\n    runs-on: x\n    needs: nobody\n    steps:\n    - uses: actions/checkout@v4\n";
     write(root, own, text);
     assert!(run(root, ["init", "."]).status.success());
     for command in [&["render", "--check"][..], &["workflow", "check"]] {
@@ -269,7 +269,7 @@ fn workflows_of_the_same_names_are_replaced_only_when_asked() {
 fn what_is_not_this_tools_is_neither_checked_nor_counted() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
-    let own = "on: push\njobs:\n  a:\n    runs-on: x\n    steps:\n    - uses: actions/checkout@v4\n";
+    let own = "on: push\njobs:\n  a:\n    runs-on: x\n    needs: nobody\n    steps:\n    - uses: actions/checkout@v4\n";
     write(root, ".github/workflows/mine.yml", own);
     let action = ".github/actions/mine/action.yml";
     write(
@@ -293,7 +293,8 @@ fn what_is_not_this_tools_is_neither_checked_nor_counted() {
         !files.contains(&action) && !files.contains(&".github/workflows/mine.yml"),
         "{files:?}"
     );
-    assert_eq!(run(root, ["workflow", "check", action]).status.code(), Some(1));
+    let named = run(root, ["workflow", "check", ".github/workflows/mine.yml"]);
+    assert_eq!(named.status.code(), Some(1));
     // What is rendered cannot be set aside.
     let path = "configs/workflows.yaml";
     let text = std::fs::read_to_string(root.join(path)).expect("a file");
