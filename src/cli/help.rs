@@ -17,7 +17,7 @@ struct Heading {
 const HEADINGS: [Heading; 4] = [
     Heading {
         title: "Everyday commands",
-        commands: &["plan", "run", "check", "explain", "generate", "compare", "init"],
+        commands: &["plan", "run", "check", "explain", "generate", "compare", "evidence", "init"],
         more: &[],
     },
     Heading {

@@ -18,6 +18,7 @@ pub(crate) mod envelope_file;
 pub(crate) mod eval;
 pub(crate) mod eval_calibrate;
 pub(crate) mod eval_validate;
+pub(crate) mod evidence;
 pub(crate) mod explain;
 pub(crate) mod findings;
 pub(crate) mod format;
@@ -156,6 +157,7 @@ enum Command {
     /// Size, run and validate an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    Evidence(evidence::Evidence),
     Run(run::Run),
     Launch(Box<launch::Launch>),
     Throughput(throughput::Throughput),
@@ -217,6 +219,7 @@ pub fn main() -> ExitCode {
         Command::Collect(collect) => collect.run(),
         Command::Compare(compare) => compare.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Evidence(evidence) => evidence.run(),
         Command::Run(run) => run.run(),
         Command::Launch(launch) => launch.run(),
         Command::Throughput(throughput) => throughput.run(),

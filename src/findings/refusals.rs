@@ -90,6 +90,8 @@ const AREAS: &[(&str, &Finding)] = &[
     ("cli/eval", &EVAL),
     ("step/results/", &RESULT),
     ("step/collect/", &RESULT),
+    ("step/evidence/", &RESULT),
+    ("cli/evidence", &RESULT),
     ("step/compare/", &RESULT),
     ("step/throughput", &RESULT),
     ("step/upload", &RESULT),

@@ -5,6 +5,7 @@ pub mod collect;
 pub mod compare;
 pub mod environment;
 pub mod eval;
+pub(crate) mod evidence;
 pub(crate) mod job_folder;
 pub mod launch;
 pub(crate) mod library;
