@@ -91,6 +91,7 @@ const AREAS: &[(&str, &Finding)] = &[
     ("step/results/", &RESULT),
     ("step/collect/", &RESULT),
     ("step/evidence/", &RESULT),
+    ("step/watch/", &RESULT),
     ("cli/evidence", &RESULT),
     ("step/compare/", &RESULT),
     ("step/throughput", &RESULT),

@@ -23,3 +23,4 @@ pub mod throughput;
 pub mod tools;
 pub(crate) mod upload;
 pub mod validate;
+pub(crate) mod watch;
