@@ -77,9 +77,11 @@ fn endpoint(text: &str) -> Result<(Option<Role>, String), String> {
     let (role, url) = named.unwrap_or((None, text));
     match url.starts_with("http://") || url.starts_with("https://") {
         true => Ok((role, url.to_owned())),
-        false => Err("it is no address of http:// or https://, with `prefill=`, `decode=`, `frontend=` or `aggregate=` \
+        false => Err(
+            "it is no address of http:// or https://, with `prefill=`, `decode=`, `frontend=` or `aggregate=` \
                       before it or not"
-            .to_owned()),
+                .to_owned(),
+        ),
     }
 }
 
@@ -146,11 +148,19 @@ fn text(report: &Report) -> String {
                 (false, Some(seconds)) => format!(", {} remain", duration(seconds)),
                 _ => String::new(),
             };
-            format!("Phase: {} {state} {}{remaining}\n", printable(&phase.name), duration(phase.elapsed))
+            format!(
+                "Phase: {} {state} {}{remaining}\n",
+                printable(&phase.name),
+                duration(phase.elapsed)
+            )
         }
     };
     let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), |count| count.to_string());
-    text.push_str(&format!("Requests: {} back, {} failed\n", count(report.completed), count(report.errors)));
+    text.push_str(&format!(
+        "Requests: {} back, {} failed\n",
+        count(report.completed),
+        count(report.errors)
+    ));
     if let Some(workers) = &report.workers {
         text.push_str(&format!("Workers: {}\n", printable(workers)));
     }
@@ -164,7 +174,15 @@ fn text(report: &Report) -> String {
     }
     if !report.backends.is_empty() {
         let rows: Vec<Vec<String>> = report.backends.iter().map(cells).collect();
-        let head = ["source", "role", "samples", "running", "waiting", "KV %", "output tokens/s"];
+        let head = [
+            "source",
+            "role",
+            "samples",
+            "running",
+            "waiting",
+            "KV %",
+            "output tokens/s",
+        ];
         text.push_str(&format!("\n{}", output::table(&head, &rows)));
     }
     let said = report.verdicts.iter().filter(|one| one.weight == Weight::Slow);
@@ -180,7 +198,11 @@ fn text(report: &Report) -> String {
 /// A backend's first and last sample.
 fn cells(backend: &Backend) -> Vec<String> {
     let trend = |part: fn(&watch::Load) -> Option<f64>, scale: f64| {
-        let of = |load: &Option<watch::Load>| load.as_ref().and_then(part).map(|value| format!("{:.0}", value * scale));
+        let of = |load: &Option<watch::Load>| {
+            load.as_ref()
+                .and_then(part)
+                .map(|value| format!("{:.0}", value * scale))
+        };
         match (of(&backend.first), of(&backend.last)) {
             (Some(first), Some(last)) if first != last => format!("{first} > {last}"),
             (_, Some(last)) => last,

@@ -100,7 +100,11 @@ fn how(run: u64) -> String {
 }
 
 fn problem(line: &Line) -> Problem {
-    let file = line.findings.first().map(|finding| finding.file.as_str()).unwrap_or_default();
+    let file = line
+        .findings
+        .first()
+        .map(|finding| finding.file.as_str())
+        .unwrap_or_default();
     let message = format!("{}: {}", line.check, line.why);
     Problem::file(file, message).hint(format!("what is asked: {}", line.asks))
 }

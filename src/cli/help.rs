@@ -28,7 +28,15 @@ const HEADINGS: [Heading; 4] = [
     Heading {
         title: "Workflows and configs",
         commands: &["render", "workflow", "changelog", "mock-server", "docs"],
-        more: &["shell-library", "findings", "evidence", "schema", "completions", "man", "help"],
+        more: &[
+            "shell-library",
+            "findings",
+            "evidence",
+            "schema",
+            "completions",
+            "man",
+            "help",
+        ],
     },
     Heading {
         title: "Steps of workflows",

@@ -67,10 +67,7 @@ impl Downloaded {
             with_recipe(multinode_envelope(BATCH, &[16, 32])),
             with_recipe(replay_envelope()),
         ]);
-        folder.write(
-            "thresholds.yaml",
-            "default:\n  plain: 0.9\n",
-        );
+        folder.write("thresholds.yaml", "default:\n  plain: 0.9\n");
         folder.evals();
         folder.replay();
         folder.collected();
@@ -152,11 +149,23 @@ impl Downloaded {
             &format!("{raw}/benchmark_command.txt"),
             &format!("aiperf profile --concurrency 4 --server-metrics {ENDPOINT} --streaming\n"),
         );
-        self.write(&format!("run/server_logs_m1_agentic_{REPLAY}/server.log"), "INFO started\n");
+        self.write(
+            &format!("run/server_logs_m1_agentic_{REPLAY}/server.log"),
+            "INFO started\n",
+        );
         self.json("envelope.json", &with_recipe(replay_envelope()));
         let mut process = sweepctl(self.path());
         process.env("HF_HUB_CACHE", self.path().join("hub"));
-        process.args(["result", "process", "--envelope", "envelope.json", "--result-filename", "r", "--replay", &raw]);
+        process.args([
+            "result",
+            "process",
+            "--envelope",
+            "envelope.json",
+            "--result-filename",
+            "r",
+            "--replay",
+            &raw,
+        ]);
         process.args(["--out", &format!("run/bmk_agentic_m1_agentic_{REPLAY}")]);
         std::fs::create_dir_all(self.path().join(format!("run/bmk_agentic_m1_agentic_{REPLAY}"))).expect("a folder");
         let (code, _, stderr) = run(&mut process);
@@ -173,7 +182,12 @@ impl Downloaded {
             std::fs::create_dir_all(self.path().join("run").join(ledger)).expect("a folder");
             let mut collect = sweepctl(self.path());
             collect.args(["collect", what, "run", "--plan", "run/plan.json", "--strict"]);
-            collect.args(["--out", &format!("run/{out}"), "--ledger", &format!("run/{ledger}/{what}.json")]);
+            collect.args([
+                "--out",
+                &format!("run/{out}"),
+                "--ledger",
+                &format!("run/{ledger}/{what}.json"),
+            ]);
             let (code, _, stderr) = run(&mut collect);
             assert_eq!(code, 0, "{stderr}");
         }
@@ -181,7 +195,14 @@ impl Downloaded {
 
     fn command(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = sweepctl(self.path());
-        command.args(["evidence", "run", "--plan", "run/plan.json", "--thresholds", "thresholds.yaml"]);
+        command.args([
+            "evidence",
+            "run",
+            "--plan",
+            "run/plan.json",
+            "--thresholds",
+            "thresholds.yaml",
+        ]);
         run(command.args(args))
     }
 
@@ -191,7 +212,9 @@ impl Downloaded {
         let value: Value = serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"));
         let checks = value["checks"].as_array().expect("checks");
         let failing = checks.iter().filter(|check| check["verdict"] == "fail");
-        let failing: Vec<String> = failing.map(|check| check["check"].as_str().expect("text").to_owned()).collect();
+        let failing: Vec<String> = failing
+            .map(|check| check["check"].as_str().expect("text").to_owned())
+            .collect();
         assert_eq!(code == 0, failing.is_empty(), "{stderr}");
         assert_eq!(value["complete"], failing.is_empty());
         (failing, value)
@@ -202,7 +225,11 @@ impl Downloaded {
     fn fails(&self, checks: &[&str], part: &str) {
         let (failing, value) = self.look();
         assert_eq!(failing, checks, "{value:#}");
-        let of_first = value["checks"].as_array().expect("checks").iter().find(|check| check["check"] == checks[0]);
+        let of_first = value["checks"]
+            .as_array()
+            .expect("checks")
+            .iter()
+            .find(|check| check["check"] == checks[0]);
         let findings = of_first.expect("the check")["findings"].to_string();
         assert!(findings.contains(part), "{part} in {findings}");
     }
@@ -217,7 +244,10 @@ fn a_complete_folder_passes_every_check() {
         let name = check["check"].as_str().expect("text");
         let wanted = if name == "diagnostic" { "not-applicable" } else { "pass" };
         assert_eq!(check["verdict"], wanted, "{name}: {check}");
-        assert!(name == "diagnostic" || !check["files"].as_array().expect("files").is_empty(), "{name} shows a file");
+        assert!(
+            name == "diagnostic" || !check["files"].as_array().expect("files").is_empty(),
+            "{name} shows a file"
+        );
     }
     let (code, badge, _) = folder.command(&["--badge"]);
     assert_eq!(code, 0);
@@ -253,7 +283,10 @@ fn a_limit_on_samples_is_no_full_split() {
     // A limit that was planned and labelled measures nothing either, but it says so.
     let mut limited = with_recipe(envelope(SINGLE, 64));
     limited["overrides"] = json!({"eval-limit": "10"});
-    let others = [with_recipe(multinode_envelope(BATCH, &[16, 32])), with_recipe(replay_envelope())];
+    let others = [
+        with_recipe(multinode_envelope(BATCH, &[16, 32])),
+        with_recipe(replay_envelope()),
+    ];
     folder.plan(&[limited, others[0].clone(), others[1].clone()]);
     folder.edit(&format!("run/eval_m1_8k1k_{SINGLE}/results.json"), |result| {
         result["config"]["limit"] = 10.into();
@@ -262,14 +295,20 @@ fn a_limit_on_samples_is_no_full_split() {
     folder.collected();
     folder.fails(&["full-split"], "the limit 10");
     let (_, badge, _) = folder.command(&["--badge"]);
-    assert!(badge.starts_with("**Evidence: incomplete** (11 of 12 checks; fails: full-split)"), "{badge}");
+    assert!(
+        badge.starts_with("**Evidence: incomplete** (11 of 12 checks; fails: full-split)"),
+        "{badge}"
+    );
 }
 
 #[test]
 fn every_point_of_a_batch_has_its_result() {
     let folder = Downloaded::new();
     folder.remove(&format!("run/eval_m1_8k1k_{BATCH}/results_conc32.json"));
-    folder.fails(&["batch-points", "gate", "agreement"], "concurrency 32 has no result of its own");
+    folder.fails(
+        &["batch-points", "gate", "agreement"],
+        "concurrency 32 has no result of its own",
+    );
     let folder = Downloaded::new();
     folder.edit(&format!("run/eval_m1_8k1k_{BATCH}/meta_env.json"), |meta| {
         meta["completed_eval_concs"] = json!([16]);
@@ -299,14 +338,18 @@ fn a_score_under_its_threshold_and_a_replay_with_errors() {
 #[test]
 fn collected_and_single_results_must_agree() {
     let folder = Downloaded::new();
-    folder.edit("run/eval_results_all/agg_eval_all.json", |rows| rows[0]["score"] = 0.99.into());
+    folder.edit("run/eval_results_all/agg_eval_all.json", |rows| {
+        rows[0]["score"] = 0.99.into()
+    });
     folder.fails(&["agreement"], "agg_eval_all.json");
     let folder = Downloaded::new();
     folder.remove("run/results_bmk");
     folder.fails(&["agreement"], "the collected throughput results are missing");
     let folder = Downloaded::new();
     let aggregate = format!("run/bmk_agentic_m1_agentic_{REPLAY}/agg_r.json");
-    folder.edit(&aggregate, |value| value["request_metrics"]["latency"]["ttft"]["mean"] = 0.05.into());
+    folder.edit(&aggregate, |value| {
+        value["request_metrics"]["latency"]["ttft"]["mean"] = 0.05.into()
+    });
     folder.collected();
     folder.fails(&["agreement"], "is not what the raw replay gives");
 }
@@ -335,7 +378,9 @@ fn a_replay_says_what_was_replayed_and_how() {
 fn every_backend_is_represented() {
     let folder = Downloaded::new();
     let export = format!("run/agentic_m1_agentic_{REPLAY}/aiperf_artifacts/server_metrics_export.json");
-    folder.edit(&export, |export| export["summary"]["endpoints_configured"] = json!([ENDPOINT, "http://b/metrics"]));
+    folder.edit(&export, |export| {
+        export["summary"]["endpoints_configured"] = json!([ENDPOINT, "http://b/metrics"])
+    });
     folder.fails(&["backends"], "http://b/metrics was configured and never read");
     folder.edit(&export, |export| export["summary"]["endpoints_configured"] = json!([]));
     let (failing, _) = folder.look();
@@ -363,7 +408,10 @@ fn fast_replays_are_labelled() {
     assert!(failing.is_empty(), "{value:#}");
     assert_eq!(value["diagnostic"], true);
     let (_, badge, _) = folder.command(&["--badge"]);
-    assert!(badge.starts_with("**Evidence: diagnostic only** (12 of 12 checks)"), "{badge}");
+    assert!(
+        badge.starts_with("**Evidence: diagnostic only** (12 of 12 checks)"),
+        "{badge}"
+    );
 }
 
 #[test]
@@ -393,7 +441,9 @@ fn image_commit_and_attempt_are_on_record() {
 #[test]
 fn the_run_and_its_collectors_ended_well() {
     let folder = Downloaded::new();
-    folder.edit("run/run-provenance.json", |account| account["conclusion"] = "failure".into());
+    folder.edit("run/run-provenance.json", |account| {
+        account["conclusion"] = "failure".into()
+    });
     folder.fails(&["collection"], "the run ended with failure");
     let folder = Downloaded::new();
     folder.remove("run/ledger-evals");
@@ -410,10 +460,20 @@ fn a_run_is_the_folder_of_its_number_and_must_be_that_run() {
     let folder = Downloaded::new();
     let (code, _, stderr) = run(sweepctl(folder.path()).args(["evidence", "4242"]));
     assert_eq!(code, 1);
-    assert!(stderr.contains("sweepctl fetch plan --out run-4242 --run-id 4242"), "{stderr}");
+    assert!(
+        stderr.contains("sweepctl fetch plan --out run-4242 --run-id 4242"),
+        "{stderr}"
+    );
     std::fs::rename(folder.path().join("run"), folder.path().join("run-4243")).expect("renamed");
     let mut command = sweepctl(folder.path());
-    command.args(["evidence", "4243", "--plan", "run-4243/plan.json", "--thresholds", "thresholds.yaml"]);
+    command.args([
+        "evidence",
+        "4243",
+        "--plan",
+        "run-4243/plan.json",
+        "--thresholds",
+        "thresholds.yaml",
+    ]);
     let (code, stdout, _) = run(&mut command);
     assert_eq!(code, 1);
     assert!(stdout.contains("it is of the run 4242, asked for was 4243"), "{stdout}");
@@ -432,11 +492,22 @@ fn links_are_not_followed() {
 #[test]
 fn on_a_terminal_it_is_a_table() {
     let folder = Downloaded::new();
-    folder.edit("run/run-provenance.json", |account| account["conclusion"] = "failure".into());
+    folder.edit("run/run-provenance.json", |account| {
+        account["conclusion"] = "failure".into()
+    });
     let mut command = crate::support::sweepctl(folder.path());
-    command.args(["evidence", "run", "--plan", "run/plan.json", "--thresholds", "thresholds.yaml"]);
+    command.args([
+        "evidence",
+        "run",
+        "--plan",
+        "run/plan.json",
+        "--thresholds",
+        "thresholds.yaml",
+    ]);
     let text = terminal::shown(&command, 120);
-    let line = text.lines().find(|line| line.starts_with(" collection") || line.starts_with("collection"));
+    let line = text
+        .lines()
+        .find(|line| line.starts_with(" collection") || line.starts_with("collection"));
     assert!(line.is_some_and(|line| line.contains("fail")), "{text}");
     assert!(text.contains("not applicable"), "{text}");
 }

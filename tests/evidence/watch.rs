@@ -88,7 +88,10 @@ fn a_healthy_run_has_its_phase_and_its_time() {
 
 #[test]
 fn what_is_slow_is_no_reason_to_stop() {
-    let logs = Logs::new(&[("n1_prefill_w0.out", "INFO Loading weights: 10 %\n"), ("benchmark.out", "")]);
+    let logs = Logs::new(&[
+        ("n1_prefill_w0.out", "INFO Loading weights: 10 %\n"),
+        ("benchmark.out", ""),
+    ]);
     let (code, report, _) = logs.look(&["n1_prefill_w0.out", "benchmark.out"]);
     assert_eq!((code, &report["verdicts"][0]["weight"]), (0, &"slow".into()));
     let logs = Logs::new(&[("benchmark.out", WARMUP)]);
@@ -110,7 +113,10 @@ fn a_run_that_is_stuck_says_so_by_its_counts_or_by_its_silence() {
     assert_eq!(code, 0);
     let logs = Logs::new(&[("benchmark.out", PROFILING)]);
     let old = std::time::SystemTime::now() - Duration::from_secs(900);
-    let file = std::fs::File::options().append(true).open(logs.path().join("benchmark.out")).expect("open");
+    let file = std::fs::File::options()
+        .append(true)
+        .open(logs.path().join("benchmark.out"))
+        .expect("open");
     file.set_modified(old).expect("set");
     logs.disqualified(&["benchmark.out"], "no log was written to for 90");
 }
@@ -154,7 +160,11 @@ fn half_a_registration_disqualifies_once_the_replay_runs() {
     let waiting = "Model is not ready, waiting for 1 prefills and 0 decodes. Have 1 prefills and 1 decodes.\n";
     let logs = Logs::new(&[("sweep_1.log", waiting), ("benchmark.out", "")]);
     let (code, report, _) = logs.look(&["sweep_1.log", "benchmark.out"]);
-    assert_eq!((code, &report["verdicts"][0]["weight"]), (0, &"slow".into()), "it is still loading");
+    assert_eq!(
+        (code, &report["verdicts"][0]["weight"]),
+        (0, &"slow".into()),
+        "it is still loading"
+    );
     let logs = Logs::new(&[("sweep_1.log", waiting), ("benchmark.out", PROFILING)]);
     logs.disqualified(&["sweep_1.log", "benchmark.out"], "1 workers never registered");
     let ready = format!("{waiting}Model is ready. Have 2 prefills and 1 decodes.\n");
@@ -179,9 +189,21 @@ fn counts_of_the_client_disqualify() {
 #[test]
 fn an_end_is_githubs_slurms_or_the_benchmarks() {
     for (line, by, code) in [
-        ("Phase profiling (profiling) complete | completed=40, cancelled=0, errors=0 | elapsed=3600.00s\n", "benchmark", 0),
-        ("slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-30T21:10:00 DUE TO TIME LIMIT ***\n", "slurm", 1),
-        ("2026-11-30T21:10:00.0000000Z ##[error]The operation was canceled.\n", "github", 1),
+        (
+            "Phase profiling (profiling) complete | completed=40, cancelled=0, errors=0 | elapsed=3600.00s\n",
+            "benchmark",
+            0,
+        ),
+        (
+            "slurmstepd: error: *** JOB 7 ON n1 CANCELLED AT 2026-11-30T21:10:00 DUE TO TIME LIMIT ***\n",
+            "slurm",
+            1,
+        ),
+        (
+            "2026-11-30T21:10:00.0000000Z ##[error]The operation was canceled.\n",
+            "github",
+            1,
+        ),
     ] {
         let logs = Logs::new(&[("benchmark.out", &format!("{PROFILING}{line}"))]);
         let (found, report, said) = logs.look(&["benchmark.out"]);
@@ -202,7 +224,10 @@ fn endpoint() -> String {
                  vllm:kv_cache_usage_perc{{engine=\"0\"}} 0.995\nvllm:generation_tokens_total{{engine=\"0\"}} {}\n",
                 100 * n
             );
-            let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", body.len());
+            let head = format!(
+                "HTTP/1.1 200 OK\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                body.len()
+            );
             let _ = stream.write_all((head + &body).as_bytes());
         }
     });
@@ -213,16 +238,31 @@ fn endpoint() -> String {
 fn a_live_endpoint_is_sampled_and_recorded() {
     let logs = Logs::new(&[("benchmark.out", PROFILING)]);
     let decode = format!("decode={}", endpoint());
-    let args = ["benchmark.out", "--metrics", decode.as_str(), "--samples", "2", "--record", "watch.json"];
+    let args = [
+        "benchmark.out",
+        "--metrics",
+        decode.as_str(),
+        "--samples",
+        "2",
+        "--record",
+        "watch.json",
+    ];
     let (code, report, said) = logs.look(&args);
     assert_eq!(code, 0, "two samples are no saturation: {said}");
-    assert_eq!((&report["backends"][0]["role"], &report["backends"][0]["samples"]), (&"decode".into(), &2.into()));
+    assert_eq!(
+        (&report["backends"][0]["role"], &report["backends"][0]["samples"]),
+        (&"decode".into(), &2.into())
+    );
     assert_eq!(report["backends"][0]["first"]["waiting"], 0.0);
     assert_eq!(report["backends"][0]["last"]["waiting"], 1.0);
-    let kept: Value = serde_json::from_slice(&std::fs::read(logs.path().join("watch.json")).expect("kept")).expect("JSON");
+    let kept: Value =
+        serde_json::from_slice(&std::fs::read(logs.path().join("watch.json")).expect("kept")).expect("JSON");
     assert_eq!(kept, report);
     let decode = format!("decode={}", endpoint());
-    logs.disqualified(&["benchmark.out", "--metrics", &decode, "--samples", "4"], "decode is saturated");
+    logs.disqualified(
+        &["benchmark.out", "--metrics", &decode, "--samples", "4"],
+        "decode is saturated",
+    );
 }
 
 #[test]
@@ -231,25 +271,43 @@ fn an_endpoint_that_does_not_answer_disqualifies_once_the_replay_runs() {
     let dead = format!("http://{}/metrics", listener.local_addr().expect("an address"));
     drop(listener);
     let logs = Logs::new(&[("benchmark.out", PROFILING)]);
-    logs.disqualified(&["benchmark.out", "--metrics", &dead], "does not answer while the replay runs");
+    logs.disqualified(
+        &["benchmark.out", "--metrics", &dead],
+        "does not answer while the replay runs",
+    );
     let logs = Logs::new(&[("benchmark.out", "")]);
-    assert_eq!(logs.look(&["benchmark.out", "--metrics", &dead]).0, 0, "it may still start");
+    assert_eq!(
+        logs.look(&["benchmark.out", "--metrics", &dead]).0,
+        0,
+        "it may still start"
+    );
 }
 
 #[test]
 fn logs_that_grow_and_rotate_are_read_on() {
     let logs = Logs::new(&[("benchmark.out", WARMUP)]);
     let mut command = logs.command(&["benchmark.out", "--samples", "20", "--interval", "0.2"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    let child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
     std::thread::sleep(Duration::from_millis(500));
     std::fs::rename(logs.path().join("benchmark.out"), logs.path().join("benchmark.out.1")).expect("rotated");
     write(logs.path().join("benchmark.out"), PROFILING);
     std::thread::sleep(Duration::from_millis(500));
-    let mut file = std::fs::File::options().append(true).open(logs.path().join("benchmark.out")).expect("open");
+    let mut file = std::fs::File::options()
+        .append(true)
+        .open(logs.path().join("benchmark.out"))
+        .expect("open");
     file.write_all(TOTALS.as_bytes()).expect("written");
     let output = child.wait_with_output().expect("it ends");
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    assert_eq!((&report["phase"]["name"], &report["completed"]), (&"profiling".into(), &1200.into()), "{report:#}");
+    assert_eq!(
+        (&report["phase"]["name"], &report["completed"]),
+        (&"profiling".into(), &1200.into()),
+        "{report:#}"
+    );
 }
 
 #[test]
@@ -258,8 +316,15 @@ fn logs_that_cannot_be_read_are_refused() {
     std::os::unix::fs::symlink("/etc/hostname", logs.path().join("link.log")).expect("a link");
     let output = logs.command(&["link.log"]).output().expect("it runs");
     assert_eq!(output.status.code(), Some(1));
-    assert!(support::stderr(&output).contains("link.log cannot be read"), "{}", support::stderr(&output));
-    let output = logs.command(&["a.log", "--metrics", "prefill=ftp://x"]).output().expect("it runs");
+    assert!(
+        support::stderr(&output).contains("link.log cannot be read"),
+        "{}",
+        support::stderr(&output)
+    );
+    let output = logs
+        .command(&["a.log", "--metrics", "prefill=ftp://x"])
+        .output()
+        .expect("it runs");
     assert_eq!(output.status.code(), Some(2));
 }
 
@@ -272,5 +337,8 @@ fn on_a_terminal_it_is_a_page() {
     terminal::held("agentic_watch_disqualified", &logs.command(&args));
     let worker = vllm(8, 0, 40.0, 400.0) + &vllm(8, 0, 41.0, 410.0);
     let logs = Logs::new(&[("benchmark.out", &client), ("n1_decode_w0.out", &worker)]);
-    terminal::held("agentic_watch_healthy", &logs.command(&["benchmark.out", "n1_decode_w0.out"]));
+    terminal::held(
+        "agentic_watch_healthy",
+        &logs.command(&["benchmark.out", "n1_decode_w0.out"]),
+    );
 }

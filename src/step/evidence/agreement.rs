@@ -60,7 +60,10 @@ pub(super) fn look(material: &Material) -> Result<Line, Problem> {
 /// The first part in which an aggregate differs from what its raw replay gives.
 fn difference(published: &Value, made: &Value) -> Option<&'static str> {
     let differs = |pointer: &&&str| !same(published.pointer(pointer), made.pointer(pointer));
-    OF_REPLAY.iter().find(differs).map(|pointer| pointer.trim_start_matches('/'))
+    OF_REPLAY
+        .iter()
+        .find(differs)
+        .map(|pointer| pointer.trim_start_matches('/'))
 }
 
 /// Whether two values are the same, numbers within a millionth of their size: other writers round otherwise. Keys that
@@ -86,7 +89,12 @@ fn published_evals(material: &Material, look: &mut Look<'_>) -> Result<(), Probl
         return Ok(());
     }
     let published = reused::eval_rows(&path)?;
-    let made = evals::collect(&material.root, Some(material.jobs()), Order::default(), &material.thresholds)?;
+    let made = evals::collect(
+        &material.root,
+        Some(material.jobs()),
+        Order::default(),
+        &material.thresholds,
+    )?;
     let mut problems = Problems::default();
     let (published, made) = (
         reused::without_source(published),

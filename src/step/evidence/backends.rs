@@ -48,9 +48,14 @@ pub(super) fn look(material: &Material) -> Line {
 
 /// The names of a job's server logs.
 fn logs(material: &Material, job: &Envelope, look: &mut Look<'_>) -> Vec<PathBuf> {
-    let files = material.artifact(ArtifactKind::ServerLogs, job).map(|folder| material.files(folder));
+    let files = material
+        .artifact(ArtifactKind::ServerLogs, job)
+        .map(|folder| material.files(folder));
     let mut files = files.unwrap_or_default();
-    files.retain(|path| path.symlink_metadata().is_ok_and(|found| found.is_file() && found.len() > 0));
+    files.retain(|path| {
+        path.symlink_metadata()
+            .is_ok_and(|found| found.is_file() && found.len() > 0)
+    });
     match files.is_empty() {
         true => look.fail(
             &material.expected(ArtifactKind::ServerLogs, job),
@@ -65,7 +70,9 @@ fn logs(material: &Material, job: &Envelope, look: &mut Look<'_>) -> Vec<PathBuf
 fn endpoints(material: &Material, folder: &Path, look: &mut Look<'_>) -> usize {
     let artifacts = folder.join(ARTIFACTS);
     let mut inside = material.folders().iter().filter(|one| one.path.starts_with(&artifacts));
-    let found = inside.find(|one| one.has(SERVER_METRICS)).map(|one| one.path.join(SERVER_METRICS));
+    let found = inside
+        .find(|one| one.has(SERVER_METRICS))
+        .map(|one| one.path.join(SERVER_METRICS));
     let path = found.unwrap_or_else(|| artifacts.join(SERVER_METRICS));
     let export = match json(&path) {
         Ok(export) => export,
@@ -90,7 +97,10 @@ fn endpoints(material: &Material, folder: &Path, look: &mut Look<'_>) -> usize {
         }
     }
     for endpoint in asked(&folder.join(COMMAND)).difference(&configured) {
-        look.fail(&path, format!("{endpoint} stands in the command, and was not configured"));
+        look.fail(
+            &path,
+            format!("{endpoint} stands in the command, and was not configured"),
+        );
     }
     successful.len()
 }
@@ -98,14 +108,22 @@ fn endpoints(material: &Material, folder: &Path, look: &mut Look<'_>) -> usize {
 /// The endpoints that series of an export name.
 fn with_series(export: &Value) -> BTreeSet<String> {
     let metrics = export.get("metrics").and_then(Value::as_object);
-    let series = metrics.into_iter().flatten().filter_map(|(_, metric)| metric.get("series")?.as_array());
+    let series = metrics
+        .into_iter()
+        .flatten()
+        .filter_map(|(_, metric)| metric.get("series")?.as_array());
     let named = series.flatten().filter_map(|one| one.get("endpoint_url")?.as_str());
     named.map(str::to_owned).collect()
 }
 
 fn texts(list: Option<&Value>) -> BTreeSet<String> {
     let items = list.and_then(Value::as_array);
-    items.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    items
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The endpoints that a client's command names behind `--server-metrics`.
@@ -139,7 +157,10 @@ fn workers(job: &Envelope, folder: &Path, logs: &[PathBuf], endpoints: usize, lo
     let Some(roles) = job.row.topology.roles() else {
         return;
     };
-    let wanted = [("prefill", roles.prefill.num_worker), ("decode", roles.decode.num_worker)];
+    let wanted = [
+        ("prefill", roles.prefill.num_worker),
+        ("decode", roles.decode.num_worker),
+    ];
     let all: u64 = wanted.iter().map(|(_, workers)| workers).sum();
     if u64::try_from(endpoints).is_ok_and(|endpoints| endpoints >= all) {
         return;

@@ -30,7 +30,10 @@ pub(super) fn look(material: &Material) -> Line {
     look.applies();
     let account = material.root.join(PROVENANCE);
     match &material.provenance {
-        Err(reason) => look.fail(&account, format!("GitHub's account of the run {reason}: {}", how(material))),
+        Err(reason) => look.fail(
+            &account,
+            format!("GitHub's account of the run {reason}: {}", how(material)),
+        ),
         Ok(run) => match (run.status.as_deref(), run.conclusion.as_deref()) {
             (Some("completed"), Some("success")) => look.saw(&account),
             (Some("completed"), Some(conclusion)) => look.fail(&account, format!("the run ended with {conclusion}")),

@@ -21,17 +21,26 @@ fn why(material: &Material, job: &Envelope, conc: u64) -> Option<(PathBuf, Strin
         return Some((material.plan_path.clone(), "it was planned in the fast mode".to_owned()));
     }
     if let Some(seconds) = asked.duration {
-        return Some((material.plan_path.clone(), format!("its duration was set to {seconds} s")));
+        return Some((
+            material.plan_path.clone(),
+            format!("its duration was set to {seconds} s"),
+        ));
     }
     let artifacts = material.replay(job, conc)?.join(ARTIFACTS);
     let inside = material.folders().iter().filter(|one| one.path.starts_with(&artifacts));
-    let summary = inside.filter(|one| one.has(SUMMARY)).map(|one| one.path.join(SUMMARY)).next()?;
+    let summary = inside
+        .filter(|one| one.has(SUMMARY))
+        .map(|one| one.path.join(SUMMARY))
+        .next()?;
     let value = super::json(&summary).ok()?;
     let metadata = value.get("metadata")?;
     (metadata.get("submission_valid")?.as_bool() == Some(false)).then(|| {
         let reasons = metadata.get("submission_invalid_reasons").and_then(Value::as_array);
         let reasons: Vec<&str> = reasons.into_iter().flatten().filter_map(Value::as_str).collect();
-        (summary, format!("the client says that it is no valid submission: {}", reasons.join(", ")))
+        (
+            summary,
+            format!("the client says that it is no valid submission: {}", reasons.join(", ")),
+        )
     })
 }
 
@@ -50,7 +59,12 @@ fn limited(material: &Material) -> Result<Vec<Value>, Problem> {
     if material.evals().next().is_none() {
         return Ok(Vec::new());
     }
-    let made = evals::collect(&material.root, Some(material.jobs()), Order::default(), &material.thresholds)?;
+    let made = evals::collect(
+        &material.root,
+        Some(material.jobs()),
+        Order::default(),
+        &material.thresholds,
+    )?;
     let rows = made.rows.into_iter().filter(|row| row.diagnostic).collect::<Vec<_>>();
     Ok(reused::without_source(reused::values(&rows)))
 }
@@ -80,7 +94,10 @@ pub(super) fn look(material: &Material) -> Result<Line, Problem> {
     for row in &limited {
         match published.contains(row) {
             true => look.saw(&path),
-            false => look.fail(&path, format!("a limited eval is not labelled: {}", reused::identity(row))),
+            false => look.fail(
+                &path,
+                format!("a limited eval is not labelled: {}", reused::identity(row)),
+            ),
         }
     }
     for job in material.replays() {

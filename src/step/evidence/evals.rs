@@ -40,7 +40,10 @@ pub(super) fn full_split(material: &Material) -> Result<Line, Problem> {
         }
         let files = material.artifact(ArtifactKind::Eval, job).map(results);
         let Some(files) = files.filter(|files| !files.is_empty()) else {
-            look.fail(&material.expected(ArtifactKind::Eval, job), format!("{} left no result", job.name));
+            look.fail(
+                &material.expected(ArtifactKind::Eval, job),
+                format!("{} left no result", job.name),
+            );
             continue;
         };
         for path in files {
@@ -68,7 +71,10 @@ fn partial(result: &ResultFile) -> Option<String> {
         };
         match (samples.effective.number(), samples.original.number()) {
             (Some(effective), Some(original)) if effective >= original && original > 0.0 => None,
-            _ => Some(format!("`{task}` evaluated {} of {} samples", samples.effective, samples.original)),
+            _ => Some(format!(
+                "`{task}` evaluated {} of {} samples",
+                samples.effective, samples.original
+            )),
         }
     });
     short.next()
@@ -84,12 +90,18 @@ pub(super) fn batch_points(material: &Material) -> Line {
     for job in material.evals() {
         look.applies();
         let Some(folder) = material.artifact(ArtifactKind::Eval, job) else {
-            look.fail(&material.expected(ArtifactKind::Eval, job), format!("{} left no result", job.name));
+            look.fail(
+                &material.expected(ArtifactKind::Eval, job),
+                format!("{} left no result", job.name),
+            );
             continue;
         };
         let path = inside(&folder.path, meta::NAME);
         match MetaEnv::read(&path) {
-            Err(reason) => look.fail(&path, format!("it {reason}, and nothing says which concurrencies completed")),
+            Err(reason) => look.fail(
+                &path,
+                format!("it {reason}, and nothing says which concurrencies completed"),
+            ),
             Ok(meta) => points(&mut look, job, folder, &meta),
         }
     }
@@ -103,7 +115,10 @@ fn points(look: &mut Look<'_>, job: &Envelope, folder: &Folder, meta: &MetaEnv) 
     if !meta.is_batch() {
         let conc = meta.cell("conc").integer();
         for wanted in planned.iter().filter(|wanted| Some(**wanted) != conc) {
-            look.fail(&path, format!("concurrency {wanted} was planned, and nothing says that it completed"));
+            look.fail(
+                &path,
+                format!("concurrency {wanted} was planned, and nothing says that it completed"),
+            );
         }
         match files.first() {
             Some(file) => look.saw(file),
@@ -145,7 +160,10 @@ pub(super) fn gate(material: &Material) -> Line {
     for job in material.evals() {
         look.applies();
         let Some(folder) = material.artifact(ArtifactKind::Eval, job) else {
-            look.fail(&material.expected(ArtifactKind::Eval, job), format!("{} left no result", job.name));
+            look.fail(
+                &material.expected(ArtifactKind::Eval, job),
+                format!("{} left no result", job.name),
+            );
             continue;
         };
         let report = validate::validate(&request(material, job, folder));

@@ -25,10 +25,17 @@ pub(super) fn image(material: &Material) -> Line {
             look.fail(&place, format!("{} left no result", job.name));
         }
         for (path, _, aggregate) in aggregates {
-            match aggregate.get("image").and_then(Value::as_str).filter(|image| !image.is_empty()) {
+            match aggregate
+                .get("image")
+                .and_then(Value::as_str)
+                .filter(|image| !image.is_empty())
+            {
                 None => look.fail(&path, "the result does not name its image"),
                 Some(image) if image != planned => {
-                    look.fail(&path, format!("the result is of the image {image}, planned was {planned}"));
+                    look.fail(
+                        &path,
+                        format!("the result is of the image {image}, planned was {planned}"),
+                    );
                 }
                 Some(_) => look.saw(&path),
             }
@@ -42,7 +49,10 @@ pub(super) fn image(material: &Material) -> Line {
             continue;
         };
         let (said, planned) = (meta.cell("recipe_fingerprint").text(), &job.row.recipe_fingerprint);
-        match (said.filter(|said| !said.is_empty()), planned.as_deref().filter(|planned| !planned.is_empty())) {
+        match (
+            said.filter(|said| !said.is_empty()),
+            planned.as_deref().filter(|planned| !planned.is_empty()),
+        ) {
             (_, None) => look.fail(&material.plan_path, format!("{} has no recipe fingerprint", job.name)),
             (None, _) => look.fail(&path, "it does not name the recipe, which holds the image"),
             (Some(said), Some(planned)) if said != planned => {
@@ -55,8 +65,12 @@ pub(super) fn image(material: &Material) -> Line {
 }
 
 fn set(material: &Material, job: &crate::matrix::envelope::Envelope) -> PathBuf {
-    let folder = material.artifact(ArtifactKind::Eval, job).map(|folder| folder.path.clone());
-    folder.unwrap_or_else(|| material.expected(ArtifactKind::Eval, job)).join(meta::NAME)
+    let folder = material
+        .artifact(ArtifactKind::Eval, job)
+        .map(|folder| folder.path.clone());
+    folder
+        .unwrap_or_else(|| material.expected(ArtifactKind::Eval, job))
+        .join(meta::NAME)
 }
 
 /// The refs of a plan, as far as they are read here.
@@ -67,12 +81,18 @@ struct Refs {
 
 /// The commit is on record: by GitHub's account of the run, by the plan, or by the records of replays.
 pub(super) fn commit(material: &Material) -> Line {
-    let mut look = Look::new(material, "commit", "the commit is on record, and everything that names it agrees");
+    let mut look = Look::new(
+        material,
+        "commit",
+        "the commit is on record, and everything that names it agrees",
+    );
     look.applies();
     let account = material.root.join(PROVENANCE);
     let of_run = material.provenance.as_ref().ok().and_then(|run| run.commit.clone());
     let plan = material.plan_path.join(CHANGELOG);
-    let refs = json(&plan).ok().and_then(|value| serde_json::from_value::<Refs>(value).ok());
+    let refs = json(&plan)
+        .ok()
+        .and_then(|value| serde_json::from_value::<Refs>(value).ok());
     let of_plan = refs.map(|refs| refs.head_ref).filter(|head| is_commit(head));
     match (&of_run, &of_plan) {
         (Some(run), Some(head)) if run != head => {
@@ -85,9 +105,14 @@ pub(super) fn commit(material: &Material) -> Line {
     }
     // A pull request's jobs run at its merge with the base, so records need not name the head; but all name one.
     let mut first: Option<String> = None;
-    let replays = material.replays().flat_map(|job| job.row.conc.points().iter().map(move |conc| (job, *conc)));
+    let replays = material
+        .replays()
+        .flat_map(|job| job.row.conc.points().iter().map(move |conc| (job, *conc)));
     for (path, record) in replays.filter_map(|(job, conc)| material.record(job, conc)) {
-        let said = record.pointer("/job/commit").and_then(Value::as_str).filter(|commit| is_commit(commit));
+        let said = record
+            .pointer("/job/commit")
+            .and_then(Value::as_str)
+            .filter(|commit| is_commit(commit));
         match (said, &first) {
             (None, _) => {}
             (Some(said), Some(first)) if said != first => {
@@ -130,10 +155,16 @@ pub(super) fn attempt(material: &Material) -> Line {
     for one in &named {
         match (one.run, one.attempt) {
             (Some(of), _) if Some(of) != run => {
-                look.fail(&one.path, format!("it is of the run {of}, not of {}", run.unwrap_or_default()));
+                look.fail(
+                    &one.path,
+                    format!("it is of the run {of}, not of {}", run.unwrap_or_default()),
+                );
             }
             (_, Some(attempt)) if of_account.attempt.is_some_and(|last| attempt > last) => {
-                look.fail(&one.path, format!("it is of attempt {attempt}, the account of the run is older"));
+                look.fail(
+                    &one.path,
+                    format!("it is of attempt {attempt}, the account of the run is older"),
+                );
             }
             (Some(_), Some(_)) => look.saw(&one.path),
             // An account of the run says for all what single results do not.

@@ -15,7 +15,10 @@ pub(super) fn matrix(material: &Material) -> Line {
     );
     look.applies();
     if let Err(problem) = &material.plan {
-        look.fail(&material.plan_path, format!("the plan cannot be read: {}", problem.message));
+        look.fail(
+            &material.plan_path,
+            format!("the plan cannot be read: {}", problem.message),
+        );
         return look.line("");
     }
     if material.jobs().is_empty() {

@@ -64,7 +64,12 @@ impl Material {
         let folders = files::walk(&root, files::MAX_DEPTH).map_err(|error| unsearched(&root, &error))?;
         let mut by_name = HashMap::new();
         for (index, folder) in folders.iter().enumerate() {
-            let name = folder.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = folder
+                .path
+                .file_name()
+                .unwrap_or_default()
+                .to_string_lossy()
+                .into_owned();
             by_name.entry(name).or_insert(index);
         }
         let plan_path = request.plan.clone().unwrap_or_else(|| root.join(PLAN));
@@ -186,7 +191,10 @@ fn provenance(value: &Value) -> Result<Run, String> {
 
 /// The way to what GitHub says of a run, as the end of a message.
 pub(super) fn how(material: &Material) -> String {
-    let run = material.run().id.map_or_else(|| "RUN".to_owned(), |run| run.to_string());
+    let run = material
+        .run()
+        .id
+        .map_or_else(|| "RUN".to_owned(), |run| run.to_string());
     format!(
         "write it with `gh run view {run} --json url,databaseId,attempt,headSha,event,status,conclusion,jobs > \
          {PROVENANCE}`"

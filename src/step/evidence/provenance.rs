@@ -53,7 +53,10 @@ fn recorded(look: &mut Look<'_>, path: &Path, record: &Value) {
         look.fail(path, "the corpus has no digest");
     }
     if record.get("fast").and_then(Value::as_bool).is_none() || !record.get("overrides").is_some_and(Value::is_array) {
-        look.fail(path, "it does not say whether this was the fast mode and what was overridden");
+        look.fail(
+            path,
+            "it does not say whether this was the fast mode and what was overridden",
+        );
     }
 }
 
@@ -72,7 +75,10 @@ fn of_script(material: &Material, look: &mut Look<'_>, job: &Envelope, conc: u64
     for (path, _, aggregate) in aggregates.iter().filter(|(_, of, _)| *of == conc) {
         let dataset = aggregate.get("dataset").and_then(Value::as_object);
         let Some(dataset) = dataset else {
-            look.fail(path, "the aggregate does not say which data set was replayed (`dataset`)");
+            look.fail(
+                path,
+                "the aggregate does not say which data set was replayed (`dataset`)",
+            );
             continue;
         };
         let names = ["source_type", "loader", "hf_dataset_name", "num_dataset_entries"];

@@ -99,11 +99,14 @@ impl Backend {
 
 /// The backend of a log.
 pub(super) fn of_log<'b>(backends: &'b mut Vec<Backend>, log: &str) -> &'b mut Backend {
-    let index = backends.iter().position(|backend| backend.source == log).unwrap_or_else(|| {
-        let name = Path::new(log).file_name().unwrap_or_default().to_string_lossy();
-        backends.push(Backend::new(Role::of_name(&name), log));
-        backends.len() - 1
-    });
+    let index = backends
+        .iter()
+        .position(|backend| backend.source == log)
+        .unwrap_or_else(|| {
+            let name = Path::new(log).file_name().unwrap_or_default().to_string_lossy();
+            backends.push(Backend::new(Role::of_name(&name), log));
+            backends.len() - 1
+        });
     &mut backends[index]
 }
 

@@ -121,13 +121,23 @@ mod tests {
         let mut log = Log::new(&path);
         assert!(texts(&mut log).is_empty(), "it is not there yet");
         std::fs::write(&path, "one\ntw").expect("written");
-        assert_eq!(texts(&mut log), [(Some(1), "one".to_owned())], "a line without its end waits");
+        assert_eq!(
+            texts(&mut log),
+            [(Some(1), "one".to_owned())],
+            "a line without its end waits"
+        );
         let mut file = std::fs::OpenOptions::new().append(true).open(&path).expect("open");
         file.write_all(b"o\nthree\n").expect("written");
-        assert_eq!(texts(&mut log), [(Some(2), "two".to_owned()), (Some(3), "three".to_owned())]);
+        assert_eq!(
+            texts(&mut log),
+            [(Some(2), "two".to_owned()), (Some(3), "three".to_owned())]
+        );
         std::fs::rename(&path, folder.path().join("a.log.1")).expect("renamed");
         std::fs::write(&path, "a new file, longer than the old\n").expect("written");
-        assert_eq!(texts(&mut log), [(Some(1), "a new file, longer than the old".to_owned())]);
+        assert_eq!(
+            texts(&mut log),
+            [(Some(1), "a new file, longer than the old".to_owned())]
+        );
         std::fs::write(&path, "cut\n").expect("written");
         assert_eq!(texts(&mut log), [(Some(1), "cut".to_owned())]);
         assert_eq!(log.rotations, 2);

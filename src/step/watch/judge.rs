@@ -70,7 +70,11 @@ pub(super) fn judge(evidence: &Evidence<'_>) -> Vec<Verdict> {
     }
     if let Some(ended) = evidence.ended.filter(|ended| ended.by != End::Benchmark) {
         let by = if ended.by == End::Slurm { "Slurm" } else { "GitHub" };
-        disqualify(&mut verdicts, format!("{by} ended the run before the benchmark did"), Some(ended.at.clone()));
+        disqualify(
+            &mut verdicts,
+            format!("{by} ended the run before the benchmark did"),
+            Some(ended.at.clone()),
+        );
     }
     slow(evidence, &mut verdicts);
     verdicts
@@ -109,7 +113,11 @@ fn registered(evidence: &Evidence<'_>, verdicts: &mut Vec<Verdict>) {
     let runs = evidence.client.phase().is_some() || evidence.ended.is_some();
     if let Some((missing, at)) = evidence.workers.filter(|(missing, _)| *missing > 0) {
         match runs {
-            true => disqualify(verdicts, format!("{missing} workers never registered"), Some(at.clone())),
+            true => disqualify(
+                verdicts,
+                format!("{missing} workers never registered"),
+                Some(at.clone()),
+            ),
             false => verdicts.push(Verdict {
                 weight: Weight::Slow,
                 what: format!("{missing} workers have not registered yet"),
@@ -124,7 +132,10 @@ fn registered(evidence: &Evidence<'_>, verdicts: &mut Vec<Verdict>) {
             text: endpoint.failure.clone().unwrap_or_default(),
         };
         let (weight, what) = match runs && evidence.ended.is_none() {
-            true => (Weight::Disqualifies, "a metrics endpoint does not answer while the replay runs"),
+            true => (
+                Weight::Disqualifies,
+                "a metrics endpoint does not answer while the replay runs",
+            ),
             false => (Weight::Slow, "a metrics endpoint does not answer"),
         };
         verdicts.push(Verdict {
@@ -153,7 +164,11 @@ fn progress(evidence: &Evidence<'_>, verdicts: &mut Vec<Verdict>) {
         return disqualify(verdicts, what, Some(at.clone()));
     }
     // A log that was written to lately is progress, and so is a counter that grew while this command looked.
-    let youngest = evidence.logs.iter().filter_map(|(name, age)| Some((name, (*age)?))).min_by_key(|(_, age)| *age);
+    let youngest = evidence
+        .logs
+        .iter()
+        .filter_map(|(name, age)| Some((name, (*age)?)))
+        .min_by_key(|(_, age)| *age);
     let grew = evidence.endpoints.iter().any(|endpoint| endpoint.answered) && evidence.quiet < evidence.stuck_after;
     if let Some((name, age)) = youngest.filter(|(_, age)| *age >= evidence.stuck_after.as_secs())
         && !grew
@@ -181,7 +196,11 @@ fn at(backend: &Backend) -> Option<Where> {
 
 /// A full cache and a queue that grows, in every one of the last samples.
 fn saturated(backend: &Backend, verdicts: &mut Vec<Verdict>) {
-    let with_both: Vec<(f64, f64)> = backend.loads.iter().filter_map(|load| Some((load.kv?, load.waiting?))).collect();
+    let with_both: Vec<(f64, f64)> = backend
+        .loads
+        .iter()
+        .filter_map(|load| Some((load.kv?, load.waiting?)))
+        .collect();
     let Some(last) = with_both.len().checked_sub(OF_LOG).map(|start| &with_both[start..]) else {
         return;
     };

@@ -90,8 +90,11 @@ static COMPLETE: LazyLock<Regex> = LazyLock::new(|| {
     ))
 });
 static TOTALS: LazyLock<Regex> = LazyLock::new(|| pattern(&format!(r"\bdone={COUNT} ok={COUNT} err={COUNT}")));
-static CLIENT: LazyLock<Regex> =
-    LazyLock::new(|| pattern(&format!(r"\bsrv\b.*?(?:kv_usage=([0-9.]+)%)?.*?queue={COUNT}r/{COUNT}w(?:.*tput_out_srv={COUNT}/s)?")));
+static CLIENT: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(&format!(
+        r"\bsrv\b.*?(?:kv_usage=([0-9.]+)%)?.*?queue={COUNT}r/{COUNT}w(?:.*tput_out_srv={COUNT}/s)?"
+    ))
+});
 static CLIENT_KV: LazyLock<Regex> = LazyLock::new(|| pattern(r"\bkv_usage=([0-9.]+)%"));
 static VLLM: LazyLock<Regex> = LazyLock::new(|| {
     pattern(
@@ -111,13 +114,18 @@ static WORKERS: LazyLock<Regex> = LazyLock::new(|| {
     )
 });
 static SLURM: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"slurmstepd: error: \*\*\* (?:JOB|STEP) |has exceeded its time limit|srun: Job step aborted|srun: forcing job termination")
+    pattern(
+        r"slurmstepd: error: \*\*\* (?:JOB|STEP) |has exceeded its time limit|srun: Job step aborted|srun: forcing job termination",
+    )
 });
 static GITHUB: LazyLock<Regex> = LazyLock::new(|| {
-    pattern(r"##\[error\](?:The operation was canceled|The runner has received a shutdown signal|The job running on runner .* has exceeded)")
+    pattern(
+        r"##\[error\](?:The operation was canceled|The runner has received a shutdown signal|The job running on runner .* has exceeded)",
+    )
 });
-static BENCHMARK: LazyLock<Regex> =
-    LazyLock::new(|| pattern(r"Phase profiling(?: \(\w+\))? complete|Exporting all records|process_agentic_result|replay_rc="));
+static BENCHMARK: LazyLock<Regex> = LazyLock::new(|| {
+    pattern(r"Phase profiling(?: \(\w+\))? complete|Exporting all records|process_agentic_result|replay_rc=")
+});
 
 /// What disqualifies, and how its lines are known.
 static FAULTS: LazyLock<[(&str, Regex); 4]> = LazyLock::new(|| {
@@ -154,7 +162,9 @@ pub(super) fn read(line: &str) -> Option<Said> {
     if let Some(fault) = FAULTS.iter().find(|(_, pattern)| pattern.is_match(line)) {
         return Some(Said::Fault(fault.0));
     }
-    phase(line).or_else(|| load(line).map(Said::Load)).or_else(|| around(line))
+    phase(line)
+        .or_else(|| load(line).map(Said::Load))
+        .or_else(|| around(line))
 }
 
 /// What the client says of its phases.
@@ -234,7 +244,11 @@ fn around(line: &str) -> Option<Said> {
             text: found[0].to_owned(),
         });
     }
-    let ends = [(&GITHUB, End::Github), (&SLURM, End::Slurm), (&BENCHMARK, End::Benchmark)];
+    let ends = [
+        (&GITHUB, End::Github),
+        (&SLURM, End::Slurm),
+        (&BENCHMARK, End::Benchmark),
+    ];
     let end = ends.into_iter().find(|(pattern, _)| pattern.is_match(line));
     end.map(|(_, end)| Said::End(end))
 }
@@ -285,11 +299,15 @@ mod tests {
             time(started).map(|time| time.to_string()),
             Some("2026-11-30T21:34:31".to_owned())
         );
-        let progress = "Phase warmup progress | returned=1,032/2,050 | sent=1,040 | in_flight=8 | errors=1 | elapsed=30.5s";
+        let progress =
+            "Phase warmup progress | returned=1,032/2,050 | sent=1,040 | in_flight=8 | errors=1 | elapsed=30.5s";
         let Some(Said::Progress(progress)) = read(progress) else {
             panic!("a heartbeat");
         };
-        assert_eq!((progress.returned, progress.target, progress.sent), (1032, Some(2050), 1040));
+        assert_eq!(
+            (progress.returned, progress.target, progress.sent),
+            (1032, Some(2050), 1040)
+        );
         let complete = "Phase profiling (profiling) complete | completed=40, cancelled=0, errors=3 | sessions: \
                         completed=4, cancelled=0 | elapsed=15.00s";
         assert_eq!(
@@ -339,7 +357,10 @@ mod tests {
                 ..Load::default()
             }))
         );
-        assert_eq!(time(trt).map(|time| time.to_string()), Some("2026-01-16T06:20:17".to_owned()));
+        assert_eq!(
+            time(trt).map(|time| time.to_string()),
+            Some("2026-01-16T06:20:17".to_owned())
+        );
     }
 
     #[test]
@@ -353,7 +374,10 @@ mod tests {
                 "2026-11-30T20:36:48.3343455Z ##[error]The operation was canceled.",
                 Said::End(End::Github),
             ),
-            ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB", Said::Fault("out of memory")),
+            (
+                "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2 GiB",
+                Said::Fault("out of memory"),
+            ),
             (
                 "torch.distributed.DistBackendError: NCCL error in: x.cpp:1, unhandled system error",
                 Said::Fault("a collective failed (NCCL or RCCL)"),
@@ -362,7 +386,8 @@ mod tests {
                 "Model is not ready, waiting for 1 prefills and 2 decodes. Have 1 prefills and 0 decodes.",
                 Said::Workers {
                     missing: 3,
-                    text: "Model is not ready, waiting for 1 prefills and 2 decodes. Have 1 prefills and 0 decodes".to_owned(),
+                    text: "Model is not ready, waiting for 1 prefills and 2 decodes. Have 1 prefills and 0 decodes"
+                        .to_owned(),
                 },
             ),
         ] {

@@ -23,7 +23,11 @@ const WAITING: [&str; 3] = [
     "sglang:num_queue_reqs",
     "dynamo_frontend_queued_requests",
 ];
-const KV: [&str; 3] = ["vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"];
+const KV: [&str; 3] = [
+    "vllm:kv_cache_usage_perc",
+    "vllm:gpu_cache_usage_perc",
+    "sglang:token_usage",
+];
 const OUTPUT: [&str; 1] = ["sglang:gen_throughput"];
 /// Counters that grow while a server works.
 const WORK: [&str; 5] = [
@@ -44,7 +48,10 @@ pub(super) struct Sample {
 
 /// Asks an endpoint.
 pub(super) fn sample(url: &str) -> Result<Sample, String> {
-    let answer = Request::get(url, TIMEOUT).limit(MOST).send().map_err(|error| error.to_string())?;
+    let answer = Request::get(url, TIMEOUT)
+        .limit(MOST)
+        .send()
+        .map_err(|error| error.to_string())?;
     if !answer.status.is_success() {
         return Err(format!("it answers {}", answer.status));
     }
@@ -55,7 +62,10 @@ pub(super) fn sample(url: &str) -> Result<Sample, String> {
 fn read(text: &str) -> Sample {
     let series: Vec<(&str, f64)> = text.lines().filter_map(series).collect();
     let of = |names: &[&str]| {
-        let values = series.iter().filter(|(name, _)| names.contains(name)).map(|(_, value)| *value);
+        let values = series
+            .iter()
+            .filter(|(name, _)| names.contains(name))
+            .map(|(_, value)| *value);
         values.collect::<Vec<f64>>()
     };
     let sum = |names: &[&str]| {

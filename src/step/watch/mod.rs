@@ -89,7 +89,9 @@ impl Report {
     /// Whether the evidence already disqualifies the run.
     #[must_use]
     pub fn is_disqualified(&self) -> bool {
-        self.verdicts.iter().any(|verdict| verdict.weight == Weight::Disqualifies)
+        self.verdicts
+            .iter()
+            .any(|verdict| verdict.weight == Weight::Disqualifies)
     }
 }
 
@@ -112,7 +114,11 @@ struct Seen {
 /// Logs none of which can be read. An endpoint that does not answer is part of what was seen.
 pub fn look(request: &Request) -> Result<Report, Problems> {
     let mut logs: Vec<Log> = request.logs.iter().map(|path| Log::new(path)).collect();
-    let mut endpoints: Vec<Endpoint> = request.metrics.iter().map(|(role, url)| Endpoint::new(*role, url)).collect();
+    let mut endpoints: Vec<Endpoint> = request
+        .metrics
+        .iter()
+        .map(|(role, url)| Endpoint::new(*role, url))
+        .collect();
     let mut seen = Seen {
         moved: Some(SystemTime::now()),
         ..Seen::default()
@@ -166,7 +172,11 @@ impl Seen {
         };
         match said {
             Said::Fault(what) => {
-                if !self.faults.iter().any(|(known, place)| *known == what && place.file == name) {
+                if !self
+                    .faults
+                    .iter()
+                    .any(|(known, place)| *known == what && place.file == name)
+                {
                     self.faults.push((what, at()));
                 }
             }
@@ -198,7 +208,9 @@ impl Seen {
         let logs: Vec<(String, Option<u64>)> = logs.iter().map(|log| (shown(&log.path), age(log))).collect();
         let mut backends = self.backends;
         backends.extend(endpoints.iter().map(Endpoint::backend));
-        let quiet = self.moved.and_then(|moved| SystemTime::now().duration_since(moved).ok());
+        let quiet = self
+            .moved
+            .and_then(|moved| SystemTime::now().duration_since(moved).ok());
         let evidence = judge::Evidence {
             client: &self.client,
             backends: &backends,
