@@ -15,6 +15,7 @@ mod docs;
 mod emission;
 mod engines;
 mod eval;
+mod evidence;
 mod findings;
 mod fixture;
 mod fleet;

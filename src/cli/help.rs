@@ -27,13 +27,21 @@ const HEADINGS: [Heading; 4] = [
     },
     Heading {
         title: "Workflows and configs",
-        commands: &["render", "workflow", "changelog", "schema", "mock-server", "docs"],
-        more: &["shell-library", "findings", "completions", "man", "help"],
+        commands: &["render", "workflow", "changelog", "mock-server", "docs"],
+        more: &[
+            "shell-library",
+            "findings",
+            "evidence",
+            "schema",
+            "completions",
+            "man",
+            "help",
+        ],
     },
     Heading {
         title: "Steps of workflows",
         commands: &[
-            "launch", "eval", "result", "upload", "collect", "gate", "verdict", "clean",
+            "launch", "agentic", "eval", "result", "upload", "collect", "gate", "verdict", "clean",
         ],
         more: &[
             "dispatch-plan",

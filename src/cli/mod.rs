@@ -1,5 +1,7 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
+pub(crate) mod agentic;
+mod agentic_watch;
 pub(crate) mod annotate;
 pub(crate) mod baseline;
 pub(crate) mod changelog;
@@ -21,6 +23,7 @@ pub(crate) mod envelope_file;
 pub(crate) mod eval;
 pub(crate) mod eval_calibrate;
 pub(crate) mod eval_validate;
+pub(crate) mod evidence;
 pub(crate) mod explain;
 pub(crate) mod fetch;
 pub(crate) mod findings;
@@ -174,9 +177,13 @@ enum Command {
     Collect(collect::Collect),
     /// Show what changed between two collections of results
     Compare(compare::Compare),
+    Evidence(evidence::Evidence),
     /// Size, run and validate an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    /// Replay recorded conversations
+    #[command(subcommand)]
+    Agentic(agentic::Agentic),
     Run(run::Run),
     Launch(Box<launch::Launch>),
     Throughput(throughput::Throughput),
@@ -242,7 +249,9 @@ pub fn main() -> ExitCode {
         Command::Fetch(fetch) => fetch.run(),
         Command::Collect(collect) => collect.run(),
         Command::Compare(compare) => compare.run(),
+        Command::Evidence(evidence) => evidence.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Agentic(agentic) => agentic.run(),
         Command::Run(run) => run.run(),
         Command::Launch(launch) => launch.run(),
         Command::Throughput(throughput) => throughput.run(),

@@ -250,17 +250,18 @@ fn evals(dir: &Path, plan: &[Envelope], partial: bool, checked: &mut Checked) ->
     });
     let raw = evals::collect(&dir.join(RAW), Some(plan), Order::default(), &thresholds)?;
     checked.problems.extend(Problems(raw.problems));
-    let without_source = |values: Vec<Value>| {
-        let strip = |mut value: Value| {
-            // Where a file lay differs from one download to the next.
-            value.as_object_mut().map(|fields| fields.remove("source"));
-            value
-        };
-        values.into_iter().map(strip).collect::<Vec<_>>()
-    };
     let (found, made) = (without_source(rows), without_source(values(&raw.rows)));
     compare(&path, &found, &made, identity, partial, &mut checked.problems);
     Ok(evaluated)
+}
+
+/// Rows without their place: where a file lay differs from one download to the next.
+pub(crate) fn without_source(values: Vec<Value>) -> Vec<Value> {
+    let strip = |mut value: Value| {
+        value.as_object_mut().map(|fields| fields.remove("source"));
+        value
+    };
+    values.into_iter().map(strip).collect()
 }
 
 fn eval_job(envelope: &Envelope, conc: u64) -> EvalJob {
@@ -270,7 +271,7 @@ fn eval_job(envelope: &Envelope, conc: u64) -> EvalJob {
     (what, [isl, osl, conc])
 }
 
-fn eval_rows(path: &Path) -> Result<Vec<Value>, Problem> {
+pub(crate) fn eval_rows(path: &Path) -> Result<Vec<Value>, Problem> {
     let name = file::shown(path);
     let failed = |reason: String| Problem::file(&name, reason).hint("see what the run's collector kept");
     let bytes = file::read(path).map_err(|error| failed(format!("{name} cannot be read: {error}")))?;
@@ -350,7 +351,7 @@ impl<'p, K: std::hash::Hash + Eq + Clone> Planned<'p, K> {
 
 /// Holds what was published against what the single results give. A run that did not end well may have withheld whole
 /// units, which `unit` tells apart.
-fn compare(
+pub(crate) fn compare(
     path: &Path,
     published: &[Value],
     made: &[Value],
@@ -396,7 +397,7 @@ fn sorted(value: &Value) -> String {
 }
 
 /// A row for people.
-fn identity(row: &Value) -> String {
+pub(crate) fn identity(row: &Value) -> String {
     let names = [
         "infmax_model_prefix",
         "model_prefix",
@@ -414,7 +415,7 @@ fn identity(row: &Value) -> String {
     parts.collect::<Vec<_>>().join(" ")
 }
 
-fn values<T: Serialize>(rows: &[T]) -> Vec<Value> {
+pub(crate) fn values<T: Serialize>(rows: &[T]) -> Vec<Value> {
     rows.iter().filter_map(|row| serde_json::to_value(row).ok()).collect()
 }
 
