@@ -136,6 +136,7 @@ def modal_credentials(needed):
         os.environ["MODAL_CONFIG_PATH"] = path
         yield
     finally:
+        os.environ.pop("MODAL_CONFIG_PATH", None)
         os.unlink(path)
 
 

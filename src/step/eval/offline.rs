@@ -26,7 +26,10 @@ pub fn read(
     let name = asked.unwrap_or(framework::DEFAULT);
     let Some(client) = Client::find(name, request, job)? else {
         let known = known(&request.roots)?;
-        let readable = known.iter().map(String::as_str).filter(|name| *name != framework::DEFAULT);
+        let readable = known
+            .iter()
+            .map(String::as_str)
+            .filter(|name| *name != framework::DEFAULT);
         let problem = Problem::file("", format!("reports of `{name}` are read by nothing here"));
         return Err(problem.hint(nearest(name, readable)).into());
     };

@@ -323,12 +323,7 @@ impl Framework for Client {
 
 /// The suite that is asked for: by the request, EVAL_SUITE, or the framework's own variable such as
 /// SWEBENCH_TASK_NAME; else the only one that there is.
-fn asked<'a>(
-    name: &str,
-    framework: &'a frameworks::Framework,
-    request: &'a Request,
-    job: &'a Job,
-) -> Option<&'a str> {
+fn asked<'a>(name: &str, framework: &'a frameworks::Framework, request: &'a Request, job: &'a Job) -> Option<&'a str> {
     let variable = format!("{}_TASK_NAME", name.to_ascii_uppercase().replace('-', "_"));
     let only = || {
         let mut names = framework.suites.keys();

@@ -108,9 +108,7 @@ impl Findings {
         found.answered = checks.saturating_sub(unserved).min(wanted);
         if checks != wanted {
             let what = if checks < wanted { "missing" } else { "unexpected" };
-            found
-                .errors
-                .push(format!("checks are {what}: {checks} of {wanted}"));
+            found.errors.push(format!("checks are {what}: {checks} of {wanted}"));
         }
         if unserved > 0 {
             found
