@@ -251,7 +251,7 @@ def overrides(args):
 
 def solve_agentic(args, statuses):
     os.environ["MSWEA_GLOBAL_CONFIG_DIR"] = str(args.work / "mini-swe-agent")
-    os.environ["MSWEA_SILENT_STARTUP"] = "1"
+    os.environ["MSWEA_SILENT_STARTUP"] = os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "true"
     # Not in the environment, which what the model has run inherits, nor in the settings, which trajectories hold.
     key = os.environ.pop("OPENAI_API_KEY", "") or "EMPTY"
     pinned(AGENT)

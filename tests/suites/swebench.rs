@@ -79,13 +79,13 @@ pub fn run(desk: &Desk, server: &Server, env: &[(&str, &str)]) -> Output {
     let shown = |path: &Path| path.to_str().expect("UTF-8").to_owned();
     let (shared, testbed, cache) = (shown(&shared), shown(&testbed), shown(&cache));
     let own = [
-        ("SWEEPCTL_TOOLS", &*shared),
+        ("SWEEPCTL_TOOLS", shared.as_str()),
         ("SWEBENCH_AGENT_ENVIRONMENT", "local"),
-        ("SWEBENCH_AGENT_CWD", &testbed),
+        ("SWEBENCH_AGENT_CWD", testbed.as_str()),
         ("MSWEA_MODEL_RETRY_STOP_AFTER_ATTEMPT", "1"),
-        ("HF_HOME", &cache),
+        ("HF_HOME", cache.as_str()),
     ];
-    desk.eval(server, SUITE, &[&own, env].concat(), &["--limit", "1"])
+    desk.eval(server, SUITE, &[&own[..], env].concat(), &["--limit", "1"])
 }
 
 /// A run that is no measurement: it fails, its evidence is there, and the gate says why.
