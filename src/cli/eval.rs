@@ -118,8 +118,8 @@ fn print_lengths(context: &Lengths) {
 #[derive(Debug, Args)]
 pub struct Run {
     /// The server's URL, such as http://localhost:8000
-    #[arg(long, value_name = "URL")]
-    endpoint: String,
+    #[arg(long, value_name = "URL", required_unless_present = "report")]
+    endpoint: Option<String>,
     /// Requests at a time; several numbers with spaces between run one after another [default: EVAL_CONC,
     /// EVAL_CONCURRENT_REQUESTS, on one node CONC, the highest of BENCH_MAX_CONCURRENCY, 64]
     #[arg(long, value_name = "N...", value_parser = parse_points)]
@@ -152,6 +152,9 @@ pub struct Run {
     /// A copy of the framework's source, a folder or a .tar.gz [default: SWEEPCTL_EVAL_SOURCES/<framework>, else its URL]
     #[arg(long, value_name = "PATH")]
     source: Option<PathBuf>,
+    /// Read a report that the framework's program left, such as one of SWE-bench's harness, instead of running it
+    #[arg(long, value_name = "FILE", conflicts_with = "endpoint")]
+    report: Option<PathBuf>,
     /// Wait until the model answers on the chat route too; vendors' suites do so by themselves
     #[arg(long)]
     wait_for_chat: bool,
@@ -214,7 +217,7 @@ impl Run {
         let roots = ["SWEEPCTL_CHECKOUT", "GITHUB_WORKSPACE", "INFMAX_WORKSPACE"];
         let roots = roots.iter().filter_map(|name| job.text(name)).map(PathBuf::from);
         Request {
-            endpoint: self.endpoint.clone(),
+            endpoint: self.endpoint.clone().unwrap_or_default(),
             concurrency: self.concurrency.clone().map(|points| points.0),
             task: self.task.clone(),
             roots: std::iter::once(PathBuf::from(".")).chain(roots).collect(),
@@ -228,6 +231,7 @@ impl Run {
             point_timeout: self.point_timeout.map(Duration::from_secs),
             wait_for_chat: self.wait_for_chat,
             source: self.source.clone(),
+            report: self.report.clone(),
         }
     }
 

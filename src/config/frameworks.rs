@@ -18,13 +18,14 @@ pub const FILE: &str = "configs/evals/frameworks.yaml";
 /// The copy that serves a repository without one of its own.
 pub const BUILT_IN: &str = include_str!("../../configs/evals/frameworks.yaml");
 /// The placeholders of arguments and variables.
-pub const PLACEHOLDERS: [&str; 10] = [
+pub const PLACEHOLDERS: [&str; 11] = [
     "api-key",
     "base-url",
     "cases",
     "client",
     "concurrency",
     "first-cases",
+    "limit",
     "model",
     "out",
     "source",
@@ -123,6 +124,10 @@ pub struct ReportMap {
     pub unserved: Vec<String>,
     /// Rows that were never served, known by their text.
     pub unserved_rows: Option<UnservedRows>,
+    /// A count that is above 0 where the program was asked not to score: then there is no score, and no fault either.
+    pub unscored: Option<String>,
+    /// The filter that the score stands under; `none` where none is given.
+    pub filter: Option<String>,
     /// More shares, by name.
     #[schemars(default)]
     pub shares: IndexMap<String, Share>,
@@ -170,6 +175,9 @@ pub struct Suite {
     /// How long it may take, unless a job says otherwise.
     #[schemars(range(min = 1))]
     pub deadline_seconds: Option<u64>,
+    /// Whether it can run on its first cases alone, one check each: `{limit}` is then their number, and 0 all of them.
+    #[schemars(default)]
+    pub takes_limit: bool,
 }
 
 impl EvalFrameworks {
@@ -319,12 +327,20 @@ fn suite(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Suite> {
     let cases = f.required(d, "cases", |d, n, name| d.integer(n, name, 1));
     let checks = f.required(d, "checks", |d, n, name| d.integer(n, name, 1));
     let deadline_seconds = f.optional(d, "deadline-seconds", |d, n, name| d.integer(n, name, 1));
+    let takes_limit = f.optional(d, "takes-limit", Decoder::boolean).unwrap_or_default();
+    if let (true, Some(cases), Some(checks)) = (takes_limit, cases, checks)
+        && cases != checks
+    {
+        let message = format!("`{name}` takes a limit, and has {checks} checks of {cases} cases");
+        d.report(node.span, message, "a case of such a suite is one check");
+    }
     f.finish(d);
     Some(Suite {
         arguments: arguments?,
         cases: cases?,
         checks: checks?,
         deadline_seconds,
+        takes_limit,
     })
 }
 
@@ -371,6 +387,12 @@ fn report_map(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<ReportMap>
     let passed = f.required(d, "passed", pointers);
     let of = f.optional(d, "of", pointers).unwrap_or_default();
     let unserved = f.optional(d, "unserved", pointers).unwrap_or_default();
+    let unscored = f.optional(d, "unscored", pointer);
+    let filter = f.optional(d, "filter", |d, node, name| {
+        let text = d.string(node, name)?;
+        valid(d, node, is_name(&text), "write letters, digits, - and _")?;
+        Some(text)
+    });
     let unserved_rows = f.optional(d, "unserved-rows", |d, node, name| {
         let mut f = d.fields(node, &format!("`{name}`"))?;
         let rows = f.required(d, "rows", pointer);
@@ -407,6 +429,8 @@ fn report_map(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<ReportMap>
         of,
         unserved,
         unserved_rows,
+        unscored,
+        filter,
         shares: shares.unwrap_or_default(),
     })
 }

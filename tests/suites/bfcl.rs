@@ -51,7 +51,7 @@ fn answers(folder: &std::path::Path) -> PathBuf {
     file
 }
 
-fn run(args: &[&str]) -> (Desk, std::process::Output) {
+pub fn run(args: &[&str]) -> (Desk, std::process::Output) {
     let desk = Desk::new();
     let file = answers(&desk.at("home"));
     let server = Server::start(&[&["--answers", file.to_str().expect("UTF-8")], args].concat());

@@ -1,9 +1,10 @@
-//! The vendors' suites and BFCL against the mock server.
+//! The vendors' suites, BFCL and SWE-bench against the mock server.
 //!
 //! The vendors' verifiers are in no package registry: stand-ins with their arguments, files and exit codes run here.
-//! BFCL's package is the real one.
+//! BFCL's package and mini-swe-agent are the real ones; SWE-bench's harness needs a Docker daemon and has a stand-in.
 
 mod bfcl;
 mod configured;
 mod support;
+mod swebench;
 mod vendors;

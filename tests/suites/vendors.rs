@@ -226,6 +226,14 @@ fn one_table_holds_lm_eval_and_all_suites() {
         assert!(done.status.success(), "{}", text(&done));
         std::fs::rename(desk.staged(), all.path().join(vendor.framework)).expect("moved");
     }
+    let (desk, done) = super::bfcl::run(&[]);
+    assert!(done.status.success(), "{}", text(&done));
+    std::fs::rename(desk.staged(), all.path().join("bfcl")).expect("moved");
+    let desk = super::swebench::desk();
+    let agent = super::swebench::server(&desk, &super::swebench::fix("+"), &[]);
+    let done = super::swebench::run(&desk, &agent, &[]);
+    assert!(done.status.success(), "{}", text(&done));
+    std::fs::rename(desk.staged(), all.path().join("swebench")).expect("moved");
     // A failed one is listed with its reason, and publishes no score.
     let desk = Desk::new();
     let failed = desk.eval(
@@ -265,9 +273,11 @@ fn one_table_holds_lm_eval_and_all_suites() {
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     let row = |task: &str, score, n| (task.to_owned(), Some(score), Some(n));
     let wanted = [
+        row("bfcl_smoke", 1.0, 4),
         row("gsm8k", 0.5, 4),
         row("kimi_tool_call_schema", 1.0, 2),
         row("minimax_m3_smoke", 1.0, 1),
+        row("swebench_lite", 1.0, 1),
     ];
     assert_eq!(rows, wanted, "{}", text(&done));
     assert!(

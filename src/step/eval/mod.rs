@@ -10,6 +10,7 @@ pub mod job;
 pub mod lm_eval;
 pub mod meta_env;
 pub(crate) mod model_config;
+mod offline;
 pub(crate) mod progress;
 pub(crate) mod results;
 pub(crate) mod task;
@@ -69,6 +70,8 @@ pub struct Request {
     pub wait_for_chat: bool,
     /// A copy of the framework's source, instead of a download.
     pub source: Option<PathBuf>,
+    /// A report that a program left: it is read, and nothing runs.
+    pub report: Option<PathBuf>,
 }
 
 /// One point's end.
@@ -109,6 +112,11 @@ pub fn run(request: &Request, job: &Job, cancel: &Cancellation, progress: &mut P
         Vec::new()
     });
     match std::fs::create_dir_all(&request.stage_to) {
+        Ok(()) if request.report.is_some() => {
+            if let Err(problems) = offline::read(request, job, &points, progress, &mut report, &mut meta) {
+                report.problems.extend(problems);
+            }
+        }
         Ok(()) if !points.is_empty() => {
             if let Err(problems) = evaluate(request, job, &points, cancel, progress, &mut report, &mut meta) {
                 report.problems.extend(problems);

@@ -18,15 +18,22 @@ use super::{Request, job::Job};
 use crate::config::frameworks::{self, EvalFrameworks, Suite, fill};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::process::{self, Ending, Outcome, Watch};
+use crate::step::stage;
 use crate::step::tools::{self, Installer, Venv};
 
 /// A folder with copies of the sources, each under its framework's name, also as `<name>.tar.gz`.
 const SOURCES: &str = "SWEEPCTL_EVAL_SOURCES";
 /// The scripts of ours that repositories without their own get.
-const CLIENTS: [(&str, &str); 1] = [(
-    "bfcl_client.py",
-    include_str!("../../../../configs/evals/bfcl_client.py"),
-)];
+const CLIENTS: [(&str, &str); 2] = [
+    (
+        "bfcl_client.py",
+        include_str!("../../../../configs/evals/bfcl_client.py"),
+    ),
+    (
+        "swebench_client.py",
+        include_str!("../../../../configs/evals/swebench_client.py"),
+    ),
+];
 
 /// The adapter of one suite.
 #[derive(Debug)]
@@ -39,6 +46,7 @@ pub struct Client {
     key: String,
     copy: Option<PathBuf>,
     script: Option<String>,
+    limit: Option<u64>,
     warnings: Vec<String>,
     python: PathBuf,
     source: PathBuf,
@@ -55,7 +63,7 @@ impl Client {
             return Ok(None);
         };
         let suites = || framework.suites.keys().map(String::as_str);
-        let Some(asked) = request.task.as_deref().or_else(|| job.text("EVAL_SUITE")) else {
+        let Some(asked) = asked(name, framework, request, job) else {
             let known = suites().collect::<Vec<_>>().join(", ");
             let problem = Problem::file("", format!("`{name}` is given no suite"));
             return Err(problem
@@ -72,7 +80,8 @@ impl Client {
             .map(|file| script(file, folder.as_deref()))
             .transpose()?;
         let limit = super::lm_eval::limit(request.limit.as_deref().or_else(|| job.text("EVAL_LIMIT")))?;
-        let warnings = limit.map(|_| format!("warning: `{asked}` runs whole: a suite of {name} takes no limit"));
+        let unheard = limit.filter(|_| !suite.takes_limit);
+        let warnings = unheard.map(|_| format!("warning: `{asked}` runs whole: it takes no limit"));
         Ok(Some(Self {
             suite: suite.clone(),
             deadline: request
@@ -81,6 +90,7 @@ impl Client {
             key: job.text("OPENAI_API_KEY").unwrap_or("EMPTY").to_owned(),
             copy: request.source.clone().or_else(|| named_copy(job.text(SOURCES)?, name)),
             script,
+            limit: limit.filter(|_| suite.takes_limit),
             warnings: warnings.into_iter().collect(),
             name: name.to_owned(),
             suite_name: asked.to_owned(),
@@ -145,6 +155,7 @@ impl Client {
                 "client" => script.display().to_string(),
                 "concurrency" => point.concurrency.min(most).to_string(),
                 "first-cases" => first.display().to_string(),
+                "limit" => self.limit.unwrap_or(0).to_string(),
                 "model" => point.model.to_owned(),
                 "out" => point.out.display().to_string(),
                 "source" => self.source.display().to_string(),
@@ -156,6 +167,8 @@ impl Client {
         for argument in &self.suite.arguments {
             command.arg(fill(argument, value)?);
         }
+        // What a framework says of it holds, and what the job's own environment says does not.
+        command.env_remove("PYTHONPATH");
         for (name, text) in &self.framework.environment {
             command.env(name, fill(text, value)?);
         }
@@ -166,7 +179,6 @@ impl Client {
         };
         command
             .current_dir(folder)
-            .env_remove("PYTHONPATH")
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .env("PYTHONUNBUFFERED", "1");
         for name in ["NO_PROXY", "no_proxy"] {
@@ -187,11 +199,41 @@ impl Client {
         std::fs::write(first, lines).map_err(failed)
     }
 
+    /// The names of the framework and of its suite.
+    #[must_use]
+    pub fn of(&self) -> (&str, &str) {
+        (&self.name, &self.suite_name)
+    }
+
+    fn read(&self, report: &Path) -> Findings {
+        Findings::read(&self.framework.report, &self.suite, self.limit, report)
+    }
+
+    /// Stages a report that a program left elsewhere, with what it says as a result; nothing runs.
+    ///
+    /// # Errors
+    /// A report that is no whole measurement, which is staged all the same, and a folder that cannot be written.
+    pub fn report(&self, report: &Path, model: &str, stage_to: &Path) -> Result<PathBuf, Problem> {
+        let place = report.display().to_string();
+        let failed = |what: String| Problem::file(&place, format!("{}: {what}", self.suite_name));
+        let copied = stage::copy_into(report, stage_to, &self.framework.report.file);
+        let copied = copied.map_err(|error| failed(format!("the report cannot be staged: {error}")))?;
+        let findings = self.read(&copied);
+        project::write(stage_to, &self.names(model), &findings)
+            .map_err(|error| failed(format!("results cannot be written: {error}")))?;
+        match findings.errors.is_empty() {
+            true => Ok(copied),
+            false => Err(failed(findings.errors.join("; "))),
+        }
+    }
+
     fn names<'a>(&'a self, model: &'a str) -> Names<'a> {
         Names {
             framework: &self.name,
             suite: &self.suite_name,
             model,
+            filter: self.framework.report.filter.as_deref().unwrap_or("none"),
+            limit: self.limit,
         }
     }
 
@@ -228,7 +270,7 @@ impl Framework for Client {
         });
         let findings = match ran {
             Ok(outcome) => {
-                let mut findings = Findings::read(&self.framework.report, &self.suite, point.out);
+                let mut findings = self.read(&point.out.join(&self.framework.report.file));
                 if let Some(why) = self.ending(&outcome) {
                     findings.errors.insert(0, why);
                 }
@@ -256,11 +298,15 @@ impl Framework for Client {
             "*_report.json",
             "*_results.jsonl",
             "*_artifacts.tar.gz",
+            "agent_preds.json",
+            "predictions.jsonl",
+            "swebench_report_*.json",
+            "*.traj*",
         ]
     }
 
     fn identity(&self) -> Option<(&str, &str)> {
-        Some((&self.name, &self.suite_name))
+        Some(self.of())
     }
 
     fn record(&self, folder: &Path, failure: &Problem) -> std::io::Result<()> {
@@ -273,6 +319,18 @@ impl Framework for Client {
             evidence::pack_text("setup.log", &log, folder, &self.name)
         })
     }
+}
+
+/// The suite that is asked for: by the request, EVAL_SUITE, or the framework's own variable such as
+/// SWEBENCH_TASK_NAME; else the only one that there is.
+fn asked<'a>(name: &str, framework: &'a frameworks::Framework, request: &'a Request, job: &'a Job) -> Option<&'a str> {
+    let variable = format!("{}_TASK_NAME", name.to_ascii_uppercase().replace('-', "_"));
+    let only = || {
+        let mut names = framework.suites.keys();
+        names.next().filter(|_| names.next().is_none()).map(String::as_str)
+    };
+    let said = request.task.as_deref().or_else(|| job.text("EVAL_SUITE"));
+    said.or_else(|| job.text(&variable)).or_else(only)
 }
 
 /// The text of a script beside the frameworks file, else of the built-in one.

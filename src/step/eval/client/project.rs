@@ -22,6 +22,10 @@ pub struct Names<'a> {
     pub suite: &'a str,
     /// The model that was asked; empty where none was.
     pub model: &'a str,
+    /// The filter of its score.
+    pub filter: &'a str,
+    /// The limit on samples, where one was asked for and the suite takes one.
+    pub limit: Option<u64>,
 }
 
 /// What a report says, and what is wrong with the run.
@@ -51,22 +55,22 @@ impl Findings {
 
     /// Reads the report in a folder.
     #[must_use]
-    pub fn read(map: &ReportMap, suite: &Suite, out: &Path) -> Self {
-        let path = out.join(&map.file);
+    pub fn read(map: &ReportMap, suite: &Suite, limit: Option<u64>, path: &Path) -> Self {
         let report: Result<Value, String> = match path.symlink_metadata() {
             Err(_) => Err("was not written".to_owned()),
-            Ok(_) => file::read(&path)
+            Ok(_) => file::read(path)
                 .map_err(|error| format!("cannot be read: {error}"))
                 .and_then(|bytes| json::parse(&bytes)),
         };
         match report {
-            Ok(report) if report.is_object() => Self::of(map, suite, &report),
+            Ok(report) if report.is_object() => Self::of(map, suite, limit, &report),
             Ok(_) => Self::failed(format!("the report {} is no JSON object", map.file)),
             Err(why) => Self::failed(format!("the report {} {why}", map.file)),
         }
     }
 
-    fn of(map: &ReportMap, suite: &Suite, report: &Value) -> Self {
+    fn of(map: &ReportMap, suite: &Suite, limit: Option<u64>, report: &Value) -> Self {
+        let wanted = suite.checks.min(limit.unwrap_or(suite.checks));
         let mut found = Self {
             expected: suite.checks,
             ..Self::default()
@@ -78,6 +82,10 @@ impl Findings {
             })
         };
         let (checks, passed, unserved) = (sum(&map.checks), sum(&map.passed), sum(&map.unserved));
+        let is_scored = map
+            .unscored
+            .as_ref()
+            .is_none_or(|place| sum(std::slice::from_ref(place)) == 0);
         let of = if map.of.is_empty() { checks } else { sum(&map.of) };
         let shares: Vec<_> = map
             .shares
@@ -97,12 +105,10 @@ impl Findings {
             .into_iter()
             .filter_map(|(name, part, whole)| Some((name, share(part, whole)?)))
             .collect();
-        found.answered = checks.saturating_sub(unserved).min(suite.checks);
-        if checks != suite.checks {
-            let what = if checks < suite.checks { "missing" } else { "unexpected" };
-            found
-                .errors
-                .push(format!("checks are {what}: {checks} of {}", suite.checks));
+        found.answered = checks.saturating_sub(unserved).min(wanted);
+        if checks != wanted {
+            let what = if checks < wanted { "missing" } else { "unexpected" };
+            found.errors.push(format!("checks are {what}: {checks} of {wanted}"));
         }
         if unserved > 0 {
             found
@@ -115,7 +121,7 @@ impl Findings {
                 .push(format!("{passed} of {of} checks passed, which cannot be"));
         }
         // Where nothing is what the passed ones are a share of, nothing passed.
-        found.score = (checks > 0 && passed <= of).then(|| (share(passed, of).unwrap_or(0.0), of));
+        found.score = (is_scored && checks > 0 && passed <= of).then(|| (share(passed, of).unwrap_or(0.0), of));
         found
     }
 }
@@ -153,16 +159,18 @@ fn result(names: &Names<'_>, findings: &Findings) -> Value {
         framework,
         suite,
         model,
+        filter,
+        limit,
     } = names;
     let mut metrics = Map::new();
     metrics.insert("alias".to_owned(), json!(suite));
     if let Some((score, of)) = findings.score {
-        metrics.insert(format!("{METRIC},none"), json!(score));
+        metrics.insert(format!("{METRIC},{filter}"), json!(score));
         let stderr = match of {
             0 | 1 => json!("N/A"),
             of => json!((score * (1.0 - score) / (of - 1) as f64).sqrt()),
         };
-        metrics.insert(format!("{METRIC}_stderr,none"), stderr);
+        metrics.insert(format!("{METRIC}_stderr,{filter}"), stderr);
     }
     for (name, share) in &findings.shares {
         metrics.insert(format!("{name},none"), json!(share));
@@ -175,6 +183,9 @@ fn result(names: &Names<'_>, findings: &Findings) -> Value {
         "eval_suite": suite,
         "model_name": model,
     });
+    if let Some(limit) = limit {
+        result["config"] = json!({"limit": limit});
+    }
     if !findings.errors.is_empty() {
         result["integration_error"] = json!({"type": framework, "message": findings.errors.join("; ")});
     }
@@ -193,7 +204,7 @@ mod tests {
 
     fn of(name: &str, suite: &str, report: &Value) -> Findings {
         let framework = framework(name);
-        Findings::of(&framework.report, &framework.suites[suite], report)
+        Findings::of(&framework.report, &framework.suites[suite], None, report)
     }
 
     #[test]
