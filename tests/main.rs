@@ -30,6 +30,7 @@ mod power;
 mod priority;
 mod process;
 mod properties;
+mod recipe;
 mod replay;
 mod repositories;
 mod schemas;

@@ -15,6 +15,7 @@ macro_rules! pages {
 }
 
 pages! {
+    "accuracy",
     "adopting",
     "coming-from-inferencex",
     "configs",
@@ -49,6 +50,7 @@ const OF_COMMANDS: &[(&str, &str)] = &[
     ("launch", "launch"),
     ("mock-server", "evals"),
     ("plan", "gate"),
+    ("recipe", "accuracy"),
     ("render", "workflows"),
     ("result", "results"),
     ("reuse", "labels"),

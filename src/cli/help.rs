@@ -27,7 +27,15 @@ const HEADINGS: [Heading; 4] = [
     },
     Heading {
         title: "Workflows and configs",
-        commands: &["render", "workflow", "changelog", "schema", "mock-server", "docs"],
+        commands: &[
+            "render",
+            "workflow",
+            "recipe",
+            "changelog",
+            "schema",
+            "mock-server",
+            "docs",
+        ],
         more: &["shell-library", "findings", "completions", "man", "help"],
     },
     Heading {

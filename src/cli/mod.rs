@@ -34,6 +34,7 @@ pub(crate) mod mock_server;
 pub(crate) mod output;
 pub(crate) mod plan;
 pub(crate) mod priority;
+pub(crate) mod recipe;
 pub(crate) mod render;
 pub(crate) mod replay_of_script;
 mod replay_result;
@@ -121,6 +122,9 @@ enum Command {
     Envelope(envelope::OpenEnvelope),
     /// Write the workflows from templates and configs
     Render(render::Render),
+    /// Write accuracy benchmarks into recipes of srt-slurm, and check recipes
+    #[command(subcommand)]
+    Recipe(recipe::RecipeCommand),
     /// Check workflow files, and simulate their runs
     #[command(subcommand)]
     Workflow(workflow::Workflow),
@@ -202,6 +206,7 @@ pub fn main() -> ExitCode {
         Command::Baseline(baseline) => baseline.run(),
         Command::Envelope(envelope) => envelope.run(),
         Command::Render(render) => render.run(),
+        Command::Recipe(recipe) => recipe.run(),
         Command::Workflow(workflow) => workflow.run(),
         Command::Init(init) => init.run(),
         Command::ShellLibrary(library) => library.run(),
