@@ -33,6 +33,7 @@ mod priority;
 mod process;
 mod properties;
 mod publish;
+mod recipe;
 mod replay;
 mod repositories;
 mod schemas;

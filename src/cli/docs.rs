@@ -15,6 +15,7 @@ macro_rules! pages {
 }
 
 pages! {
+    "accuracy",
     "adopting",
     "coming-from-inferencex",
     "configs",
@@ -56,6 +57,7 @@ const OF_COMMANDS: &[(&str, &str)] = &[
     ("plan", "gate"),
     ("provenance", "runs"),
     ("recover", "runs"),
+    ("recipe", "accuracy"),
     ("render", "workflows"),
     ("result", "results"),
     ("reuse", "labels"),

@@ -32,6 +32,7 @@ const HEADINGS: [Heading; 4] = [
             "shell-library",
             "findings",
             "evidence",
+            "recipe",
             "schema",
             "completions",
             "man",

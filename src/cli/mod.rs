@@ -46,6 +46,7 @@ mod published;
 pub(crate) mod provenance;
 pub(crate) mod recover;
 mod queue;
+pub(crate) mod recipe;
 pub(crate) mod render;
 pub(crate) mod replay_of_script;
 mod replay_result;
@@ -144,6 +145,9 @@ enum Command {
     Envelope(envelope::OpenEnvelope),
     /// Write the workflows from templates and configs
     Render(render::Render),
+    /// Write accuracy benchmarks into recipes of srt-slurm, and check recipes
+    #[command(subcommand)]
+    Recipe(recipe::RecipeCommand),
     /// Check workflow files, and simulate their runs
     #[command(subcommand)]
     Workflow(workflow::Workflow),
@@ -234,6 +238,7 @@ pub fn main() -> ExitCode {
         Command::Baseline(baseline) => baseline.run(),
         Command::Envelope(envelope) => envelope.run(),
         Command::Render(render) => render.run(),
+        Command::Recipe(recipe) => recipe.run(),
         Command::Workflow(workflow) => workflow.run(),
         Command::Init(init) => init.run(),
         Command::ShellLibrary(library) => library.run(),

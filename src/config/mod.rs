@@ -20,6 +20,7 @@ pub mod master;
 pub mod policy;
 pub(crate) mod priority;
 pub mod problem;
+pub mod recipe;
 pub mod runners;
 pub mod scalar;
 pub mod source;
@@ -28,6 +29,7 @@ pub(crate) mod thresholds_edit;
 pub mod tree;
 pub(crate) mod types;
 pub mod workflows;
+pub(crate) mod yaml;
 
 use std::sync::Arc;
 

@@ -7,6 +7,7 @@ pub(crate) mod changelog;
 pub(crate) mod config;
 pub(crate) mod files;
 pub(crate) mod plan;
+pub(crate) mod recipe;
 pub mod refusals;
 pub mod sarif;
 pub mod workflow;
@@ -119,6 +120,7 @@ pub fn all() -> impl Iterator<Item = &'static Finding> {
         config::ALL,
         changelog::ALL,
         plan::ALL,
+        recipe::ALL,
         workflow::ALL,
         refusals::ALL,
     ]

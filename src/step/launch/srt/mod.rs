@@ -8,7 +8,6 @@ mod results;
 mod schema1;
 mod sides;
 mod write;
-mod yaml;
 
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
@@ -24,6 +23,7 @@ use super::preflight::Node;
 use super::slurm::{self, Job, Record};
 use crate::config::clusters::Srt;
 use crate::config::problem::{Problem, Problems};
+use crate::config::yaml;
 use crate::process::{Cancellation, Outcome, Stop, Watch};
 use crate::secrets::{self, Mask};
 use crate::step::results::file;
