@@ -46,7 +46,7 @@ fn check_shows_drift_and_unknown_files() {
     write(
         folder.path(),
         path,
-        edit(&text, "timeout-minutes: 45", "timeout-minutes: 46"),
+        edit(&text, "timeout-minutes: 15", "timeout-minutes: 16"),
     );
     write(folder.path(), ".github/workflows/own.yml", "on: push\n");
     std::fs::remove_file(folder.path().join(".github/workflows/e2e-tests.yml")).expect("it was rendered");
@@ -54,7 +54,7 @@ fn check_shows_drift_and_unknown_files() {
     assert_eq!(output.status.code(), Some(1));
     let diff = stdout(&output);
     assert!(
-        diff.contains("-    timeout-minutes: 46\n+    timeout-minutes: 45\n"),
+        diff.contains("-    timeout-minutes: 16\n+    timeout-minutes: 15\n"),
         "{diff}"
     );
     let said = stderr(&output);

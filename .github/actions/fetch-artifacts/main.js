@@ -5,16 +5,21 @@
 
 const { spawn } = require('node:child_process')
 
-const lines = (process.env.INPUT_ARGUMENTS || '').split('\n').map((line) => line.trim())
-const child = spawn('sweepctl', ['fetch', ...lines.filter((line) => line !== '')], { stdio: 'inherit' })
-
-for (const signal of ['SIGINT', 'SIGTERM']) {
-  process.on(signal, () => child.kill(signal))
-}
-child.on('error', (error) => {
+const failed = (error) => {
   console.error(`::error title=fetch-artifacts::sweepctl cannot be started (${error.code}): set it up in a step before`)
   process.exitCode = 1
-})
-child.on('exit', (code) => {
-  process.exitCode = code ?? 1
-})
+}
+
+const lines = (process.env.INPUT_ARGUMENTS || '').split('\n').map((line) => line.trim())
+try {
+  const child = spawn('sweepctl', ['fetch', ...lines.filter((line) => line !== '')], { stdio: 'inherit' })
+  for (const signal of ['SIGINT', 'SIGTERM']) {
+    process.on(signal, () => child.kill(signal))
+  }
+  child.on('error', failed)
+  child.on('exit', (code) => {
+    process.exitCode = code ?? 1
+  })
+} catch (error) {
+  failed(error)
+}
