@@ -254,11 +254,12 @@ impl Verdict {
     pub fn extend(&mut self, more: impl IntoIterator<Item = Problem>) {
         let mut hints = std::mem::take(&mut self.hints);
         hints.extend(more);
-        *self = Self::new(
-            std::mem::take(&mut self.reason),
-            std::mem::take(&mut self.buckets),
-            hints,
-        );
+        let withheld = std::mem::take(&mut self.withheld);
+        let (reason, buckets) = (std::mem::take(&mut self.reason), std::mem::take(&mut self.buckets));
+        *self = Self {
+            withheld,
+            ..Self::new(reason, buckets, hints)
+        };
     }
 }
 

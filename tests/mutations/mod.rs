@@ -278,8 +278,8 @@ const MUTATIONS: &[Mutation] = &[
     (
         "what blocks does not arrive",
         SWEEP,
-        "'checks', 'decides', 'blocked'] %]",
-        "'checks', 'decides'] %]",
+        "'decides', 'blocked'] %]",
+        "'decides'] %]",
         Sequences,
         "a merge queue refuses what failed",
     ),
