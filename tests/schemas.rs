@@ -397,6 +397,7 @@ timeouts:
 max-parallel:
   default: 1
   labels: { l: 1 }
+priority: labels
 launch-secrets: [S]
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
