@@ -398,6 +398,7 @@ timeouts:
 max-parallel:
   default: 1
   labels: { l: 1 }
+priority: labels
 launch-secrets: [S]
 max-attempts: 2
 dispatch-inputs: 10

@@ -12,14 +12,14 @@ const WORKFLOWS: &str = "configs/workflows.yaml";
 const POLICY: &str = "configs/ci-priority.yaml";
 const SECRETS: &str = "launch-secrets: [HF_TOKEN]\n";
 
-/// Merged changes first, then what is multi-node; the eval of a point before its throughput.
+/// Merged changes first, then what speculates; the eval of a point before its throughput.
 const SCORES: &str = "\
 version: 1
 base-score: 1
 adjustments:
   event: { push: 3, pull_request: 0.5 }
   eval-only: 0.2505
-  precision: { fp4: 2 }
+  spec-decoding: { mtp: 2 }
 labels:
   skip-queue: { name: skip-queue }
 ";
@@ -207,7 +207,7 @@ fn order_of(policy: Option<&str>, more: &[&str]) -> (Vec<String>, Value) {
     });
     let line = |job: Value| {
         assert!(job.get("priority").is_none(), "{job}");
-        format!("{} {}", job["row"]["precision"], job["id"])
+        format!("{} {}", job["row"]["spec-decoding"], job["id"])
     };
     (jobs.map(line).collect(), index["canary"]["id"].clone())
 }
@@ -220,7 +220,7 @@ fn without_a_scheduler_matrices_follow_the_score() {
     assert_eq!(canary, of_scored, "the canary is that of the plan");
     assert!(canary.is_string());
     // The sort is stable: what has one score stays in the order of the plan.
-    let (fp4, others): (Vec<String>, Vec<String>) = plain.into_iter().partition(|line| line.contains("fp4"));
-    assert!(!fp4.is_empty() && !others.is_empty());
-    assert_eq!(scored, [fp4, others].concat());
+    let (first, others): (Vec<String>, Vec<String>) = plain.into_iter().partition(|line| line.contains("mtp"));
+    assert!(!first.is_empty() && !others.is_empty());
+    assert_eq!(scored, [first, others].concat());
 }

@@ -53,7 +53,10 @@ fn a_list_that_is_closed_at_the_margin_is_read() {
     // One that cannot be read is there all the same: its callers are right.
     write(root, ".github/workflows/called.yml", called("}"));
     let said = stderr(&run(root, ["workflow", "check"]));
-    assert!(said.contains("not YAML") && said.ends_with("1 problem\n"), "{said}");
+    assert!(
+        said.contains("not YAML") && said.matches("error[").count() == 1,
+        "{said}"
+    );
 }
 
 #[test]
