@@ -19,6 +19,7 @@ jobs:
     permissions: { contents: read }
     steps:
       - uses: actions/checkout@v4
+      - run: exec sweepctl check
 ";
 
 /// A fleet with a mistake in a config, one in a runner, and a workflow with several.
