@@ -306,7 +306,7 @@ fn what_a_fleet_that_comes_had_built_in() {
             continue;
         };
         let value = value.replace("NAME", "A_TOKEN").replace("[...]", "[]");
-        let checked = if ["checkout", "timeouts"].contains(&field) {
+        let checked = if ["checkout", "timeouts", "priority"].contains(&field) {
             let text = without(settings, field) + &format!("{field}: {value}\n");
             Kind::Workflows.check(&Arc::new(Source::new("workflows.yaml", &text)))
         } else {

@@ -402,6 +402,7 @@ priority: labels
 launch-secrets: [S]
 max-attempts: 2
 dispatch-inputs: 10
+priority: labels
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
 publish: recipe
