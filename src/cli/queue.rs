@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::Deserialize;
+
 use super::priority::too_long;
 use crate::config::priority::Priorities;
 use crate::config::problem::{Problem, Problems};
@@ -68,9 +70,35 @@ impl Trigger {
             },
             _ => Self {
                 event,
+                labels: labels_of_dispatch(payload)?,
                 ..Self::default()
             },
         })
+    }
+}
+
+/// The labels that a dispatch passes on, for a pull request that it sweeps.
+fn labels_of_dispatch(payload: &Source) -> Result<Vec<String>, Problem> {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Dispatch {
+        inputs: Option<Inputs>,
+    }
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Inputs {
+        #[serde(rename = "pr-labels-json")]
+        labels: Option<String>,
+    }
+    let refused = |error: serde_json::Error| {
+        let message = format!("`pr-labels-json` of the event's inputs is no JSON list of labels: {error}");
+        Problem::file(&payload.name, message).hint("write it as [\"full-sweep-enabled\"], or leave it empty")
+    };
+    let dispatch: Dispatch = serde_json::from_str(&payload.text).map_err(refused)?;
+    let labels = dispatch.inputs.and_then(|inputs| inputs.labels).unwrap_or_default();
+    match labels.trim() {
+        "" => Ok(Vec::new()),
+        labels => serde_json::from_str(labels).map_err(refused),
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Model {
     pub launch_secrets: IndexSet<String>,
     /// Whether a scheduler reads a job's score from the labels of `runs-on`.
     pub priority_labels: bool,
+    /// Whether the form of a dispatch has few inputs: what is asked of a sweep is then one of them.
+    pub few_inputs: bool,
     /// The variables of the launch step that hold them.
     pub secret_variables: IndexMap<String, String>,
     /// The secrets that the workflows of a job on a GPU are given: those of the launch step, and the checkout's token.
@@ -218,6 +220,7 @@ impl Model {
             artifact_kinds: ArtifactKind::ALL.iter().map(|k| kind(*k)).collect(),
             launch_secrets: settings.launch_secrets.values().cloned().collect(),
             priority_labels: settings.priority == PriorityUse::Labels,
+            few_inputs: settings.dispatch_inputs.is_some(),
             secret_variables: settings.launch_secrets.clone(),
             job_secrets: job_secrets(settings),
             checkout_settings: settings.checkout.clone(),

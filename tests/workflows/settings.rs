@@ -124,3 +124,38 @@ fn a_checkout_brings_submodules_with_a_token_of_its_own() {
     assert!(launch.contains("HF_TOKEN") && !launch.contains("MODULES"), "{launch}");
     assert_eq!(json!(text.matches("MODULES").count()), json!(2));
 }
+
+/// A server may take ten inputs of a form: what is asked of a sweep is then one of them.
+#[test]
+fn the_form_of_a_dispatch_may_have_few_inputs() {
+    let secrets = "launch-secrets: [HF_TOKEN]\n";
+    let folder = starter(&[(
+        "configs/workflows.yaml",
+        secrets,
+        &format!("{secrets}dispatch-inputs: 10\n"),
+    )]);
+    let root = folder.path();
+    assert!(run(root, ["render"]).status.success());
+    let text = std::fs::read_to_string(root.join(".github/workflows/e2e-tests.yml")).expect("a file");
+    let form = &text[..text.find("workflow_call:").expect("both forms")];
+    let inputs: Vec<&str> = form
+        .lines()
+        .filter_map(|line| line.strip_prefix("      ")?.strip_suffix(':'))
+        .filter(|name| !name.starts_with(' '))
+        .collect();
+    assert_eq!(
+        inputs,
+        [
+            "generate-cli-command",
+            "test-name",
+            "ref",
+            "base-ref",
+            "head-ref",
+            "pr-labels-json",
+            "asked"
+        ]
+    );
+    assert!(text.contains(r#"${ASKED:+"--asked=$ASKED"}"#) && !text.contains("--trim-conc=") , "{text}");
+    let output = run(root, ["workflow", "check"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+}
