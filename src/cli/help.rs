@@ -33,7 +33,7 @@ const HEADINGS: [Heading; 4] = [
     Heading {
         title: "Steps of workflows",
         commands: &[
-            "launch", "eval", "result", "upload", "collect", "gate", "verdict", "clean",
+            "launch", "agentic", "eval", "result", "upload", "collect", "gate", "verdict", "clean",
         ],
         more: &[
             "dispatch-plan",

@@ -1,5 +1,7 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
+pub(crate) mod agentic;
+mod agentic_run;
 pub(crate) mod annotate;
 pub(crate) mod baseline;
 pub(crate) mod changelog;
@@ -156,6 +158,9 @@ enum Command {
     /// Size, run and validate an accuracy eval
     #[command(subcommand)]
     Eval(eval::Eval),
+    /// Replay recorded conversations
+    #[command(subcommand)]
+    Agentic(agentic::Agentic),
     Run(run::Run),
     Launch(Box<launch::Launch>),
     Throughput(throughput::Throughput),
@@ -217,6 +222,7 @@ pub fn main() -> ExitCode {
         Command::Collect(collect) => collect.run(),
         Command::Compare(compare) => compare.run(),
         Command::Eval(eval) => eval.run(),
+        Command::Agentic(agentic) => agentic.run(),
         Command::Run(run) => run.run(),
         Command::Launch(launch) => launch.run(),
         Command::Throughput(throughput) => throughput.run(),

@@ -9,7 +9,6 @@ pub(crate) mod gpus;
 pub(crate) mod monitor;
 pub(crate) mod ready;
 pub(crate) mod replay;
-pub(crate) mod traces;
 pub(crate) mod tree;
 
 /// A process, which its number and the time of its start tell from later ones of the same number.

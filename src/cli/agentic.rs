@@ -1,0 +1,23 @@
+//! `sweepctl agentic`: replays of recorded conversations, one file a subcommand.
+
+use clap::Subcommand;
+
+use super::agentic_run::Run;
+
+/// What is done with a replay.
+#[derive(Debug, Subcommand)]
+pub enum Agentic {
+    Run(Box<Run>),
+}
+
+impl Agentic {
+    /// Runs the subcommand.
+    ///
+    /// # Errors
+    /// As the subcommand's.
+    pub fn run(&self) -> anyhow::Result<()> {
+        match self {
+            Self::Run(run) => run.run(),
+        }
+    }
+}
