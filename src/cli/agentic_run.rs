@@ -38,7 +38,7 @@ pub struct Run {
     /// Let a replay count without the metrics of its servers
     #[arg(long)]
     metrics_optional: bool,
-    /// The served model's name [default: SERVED_MODEL_NAME, MODEL_NAME, MODEL]
+    /// The served model's name [default: SERVED_MODEL_NAME, else MODEL]
     #[arg(long, value_name = "NAME")]
     model: Option<String>,
     /// The model whose tokenizer counts [default: MODEL]

@@ -16,6 +16,7 @@ macro_rules! pages {
 
 pages! {
     "adopting",
+    "agentic",
     "coming-from-inferencex",
     "configs",
     "engines",
@@ -33,6 +34,7 @@ pages! {
 
 /// What commands have a page of their own that says more than their help.
 const OF_COMMANDS: &[(&str, &str)] = &[
+    ("agentic", "agentic"),
     ("changelog", "gate"),
     ("check", "configs"),
     ("clean", "launch"),

@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Deserialize;
 
 use super::record::Record;
+use super::target::MetricsEndpoint;
 use crate::config::problem::{Problem, Problems};
 use crate::step::replay::files::{self, SERVER_METRICS};
 use crate::step::results::file::{self, shown};
@@ -75,23 +76,37 @@ pub fn metrics(folder: &Path, record: &mut Record) -> Result<(), Problems> {
     let told = export(folder);
     let mut problems = Problems::default();
     for metrics in &mut record.metrics {
-        let url = &metrics.endpoint.url;
-        let is_read = told.as_ref().is_ok_and(|told| told.endpoints_successful.contains(url));
-        metrics.read = Some(is_read);
-        if is_read || !metrics.required {
-            continue;
-        }
-        let why = match &told {
-            Err(why) => why.clone(),
-            Ok(told) if told.endpoints_configured.contains(url) => "the client could not read it".to_owned(),
-            Ok(_) => "the client was not told of it".to_owned(),
-        };
-        let message = format!("the server metrics at {url} ({}) are missing: {why}", metrics.endpoint.from);
-        let hint = "a replay without the metrics of every server looks healthier than it is; correct the endpoint, or \
-                    pass --metrics-optional where the server has none";
-        problems.push(Problem::file("", message).hint(hint));
+        let missing = missing(&told, &metrics.endpoint);
+        metrics.read = Some(missing.is_none());
+        problems.0.extend(missing.filter(|_| metrics.required));
     }
     problems.into_result()
+}
+
+/// Whether some endpoints were read during a replay.
+///
+/// # Errors
+/// Every one that was not.
+pub fn unread(folder: &Path, endpoints: &[MetricsEndpoint]) -> Result<(), Problems> {
+    if endpoints.is_empty() {
+        return Ok(());
+    }
+    let told = export(folder);
+    Problems(endpoints.iter().filter_map(|endpoint| missing(&told, endpoint)).collect()).into_result()
+}
+
+/// Why the metrics of an endpoint are missing; `None` where they are not.
+fn missing(told: &Result<Endpoints, String>, endpoint: &MetricsEndpoint) -> Option<Problem> {
+    let why = match told {
+        Err(why) => why.clone(),
+        Ok(told) if told.endpoints_successful.contains(&endpoint.url) => return None,
+        Ok(told) if told.endpoints_configured.contains(&endpoint.url) => "the client could not read it".to_owned(),
+        Ok(_) => "the client was not told of it".to_owned(),
+    };
+    let message = format!("the server metrics at {} ({}) are missing: {why}", endpoint.url, endpoint.from);
+    let hint = "a replay without the metrics of every server looks healthier than it is: correct the endpoint; \
+                `agentic run` takes --metrics-optional where a server has none";
+    Some(Problem::file("", message).hint(hint))
 }
 
 fn export(folder: &Path) -> Result<Endpoints, String> {

@@ -5,7 +5,7 @@
 //! through the shell library.
 
 pub(crate) mod aggregate;
-pub(crate) mod client;
+pub mod client;
 pub(crate) mod command;
 pub(crate) mod corpus;
 pub(crate) mod judge;

@@ -108,10 +108,8 @@ impl Settings {
             problems: &mut problems,
         };
         let tokenizer = asked.tokenizer.clone().or_else(|| job.text("MODEL").map(str::to_owned));
-        let named = asked.model.clone().or_else(|| {
-            let name = job.text("SERVED_MODEL_NAME").or_else(|| job.text("MODEL_NAME"));
-            name.map(str::to_owned)
-        });
+        let named = asked.model.clone();
+        let named = named.or_else(|| job.text("SERVED_MODEL_NAME").map(str::to_owned));
         let tokenizer = tokenizer.or_else(|| named.clone()).unwrap_or_default();
         let model = named.unwrap_or_else(|| tokenizer.clone());
         read.require("MODEL", !model.is_empty());
