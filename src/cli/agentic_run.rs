@@ -192,13 +192,20 @@ impl Run {
 fn announce(request: &Request<'_>, envelope: Option<&Envelope>) {
     let settings = &request.settings;
     let target = &settings.target;
-    eprintln!("replay: {} ({}) at concurrency {}", target.url, target.from, settings.concurrency);
+    eprintln!(
+        "replay: {} ({}) at concurrency {}",
+        target.url, target.from, settings.concurrency
+    );
     for endpoint in required(settings) {
         eprintln!("replay: metrics of {} ({})", endpoint.url, endpoint.from);
     }
     if settings.is_fast || !settings.diagnostic.is_empty() {
         let why = settings.diagnostic.join(", ");
-        let why = if why.is_empty() { "the fast mode".to_owned() } else { why };
+        let why = if why.is_empty() {
+            "the fast mode".to_owned()
+        } else {
+            why
+        };
         eprintln!("replay: for diagnosis only: {why}");
     }
     if envelope.is_none() {

@@ -53,11 +53,17 @@ pub(super) fn client(cancel: &Cancellation) -> Result<(), Problems> {
 /// Everything that is missing, and every value that is none.
 pub(super) fn command(folder: &Path, job: &Job) -> Result<(), Problems> {
     let own = job.text("AIPERF_DIR").map(PathBuf::from).unwrap_or_default();
-    let brings = ["pyproject.toml", "setup.py"].iter().any(|name| own.join(name).is_file());
+    let brings = ["pyproject.toml", "setup.py"]
+        .iter()
+        .any(|name| own.join(name).is_file());
     let client = if brings { Client::OfCheckout } else { Client::Pinned };
-    let variable = std::env::var("MAX_MODEL_LEN").ok();
+    let limit = std::env::var("MAX_MODEL_LEN")
+        .ok()
+        .filter(|_| job.text("AIPERF_MAX_CONTEXT_LENGTH").is_none());
     let asked = Asked {
-        max_context: variable.and_then(|text| text.trim().parse().ok()).filter(|tokens| *tokens > 0),
+        max_context: limit
+            .and_then(|text| text.trim().parse().ok())
+            .filter(|tokens| *tokens > 0),
         ..Asked::default()
     };
     let settings = Settings::of(&asked, job)?;

@@ -53,18 +53,23 @@ fn checkout() -> Checkout {
     checkout.write("home/python.sh", "exit ${PYTHON_CODE:-0}");
     // The checkout's own aggregation, which the python that stands in pretends to run.
     checkout.write("utils/agentic/aggregation/process_agentic_result.py", "");
+    lay_pinned(&checkout);
     checkout
 }
 
 fn run(checkout: &Checkout, more: &[(&str, &str)], script: &str) -> Ran {
     let here = checkout.file("").display().to_string();
-    let here = [("INFMAX_CONTAINER_WORKSPACE", here.trim_end_matches('/'))];
+    let tools = checkout.file("tools").display().to_string();
+    let here = [
+        ("INFMAX_CONTAINER_WORKSPACE", here.trim_end_matches('/')),
+        ("SWEEPCTL_TOOLS", &tools),
+    ];
     let variables = [&REPLAY[..], &here, more].concat();
     checkout.run_as("benchmarks/single_node/agentic/a.sh", &variables, script)
 }
 
 /// Lays the pinned client's environment where `sweepctl` looks for it, with programs that stand in.
-fn lay_pinned(checkout: &Checkout) -> String {
+fn lay_pinned(checkout: &Checkout) {
     let tools = checkout.file("tools");
     let requirement = sweepctl::step::agentic::client::REQUIREMENT;
     let name = format!("agentx-harness-{}", sweepctl::step::agentic::client::VERSION);
@@ -80,17 +85,16 @@ fn lay_pinned(checkout: &Checkout) -> String {
         checkout.tool_at(&format!("{folder}/bin/{program}"), &format!("{text}{own}\n"));
     }
     checkout.write(&format!("{folder}/sweepctl-complete"), &format!("{requirement}\n"));
-    tools.display().to_string()
 }
 
 #[test]
 fn the_pinned_client_is_that_of_sweepctl_and_asked_for_once() {
     let checkout = checkout();
-    let tools = lay_pinned(&checkout);
+    let tools = checkout.file("tools").display().to_string();
     let script =
         "resolve_trace_source; echo \"is $?\"; install_agentic_deps; echo \"$TRACE_SOURCE_FLAG $AIPERF_DEPS_READY\"
         build_replay_cmd out; echo \"$REPLAY_CMD\"";
-    let ran = run(&checkout, &[("SWEEPCTL_TOOLS", &tools)], script);
+    let ran = run(&checkout, &[], script);
     ran.has(0, &["is 0", "--public-dataset semianalysis_cc_traces_weka_062126 1"]);
     ran.has(0, &[&format!("{tools}/agentx-harness-"), "/bin/aiperf profile --scenario agentx --url "]);
     let calls = checkout.read("home/calls");
@@ -108,6 +112,7 @@ fn requirements_of_the_checkout_come_beside_the_pinned_client() {
     run(&checkout, &[], "install_agentic_deps; echo \"is $?\"").has(0, &["is 0"]);
     let calls = checkout.read("home/calls");
     assert!(calls.contains(" agentx-harness==1.0.12 -r "), "{calls}");
+    run(&checkout, &[("INCOMPLETE", "1")], "install_agentic_deps; echo \"is $?\"").has(0, &["is 1", "not whole"]);
 }
 
 #[test]
@@ -141,7 +146,6 @@ fn a_client_that_the_checkout_brings_wins() {
 fn what_cannot_be_replayed_is_refused() {
     let checkout = checkout();
     let after = |call: &str| format!("{call}; echo \"is $?\"");
-    run(&checkout, &[("INCOMPLETE", "1")], &after("install_agentic_deps")).has(0, &["is 1", "not whole"]);
     run(&checkout, &[("HF_CODE", "5")], &after("resolve_trace_source")).has(0, &["is 5"]);
     let ran = run(
         &checkout,
@@ -173,11 +177,11 @@ fn the_command_and_its_variables() {
         0,
         &[
             "is 0",
-            "/venv/bin/aiperf profile --scenario inferencex-agentx-mvp --url http://localhost:8888 ",
+            "/bin/aiperf profile --scenario agentx --url http://localhost:8888 ",
             " --model alias --tokenizer org/m --concurrency 4 --benchmark-duration 3600 ",
             " --output-artifact-dir /out/aiperf_artifacts ",
             " --extra-inputs a:1 b:2 ",
-            " --unsafe-override --public-dataset semianalysis_cc_traces_weka_062126\n",
+            " --public-dataset semianalysis_cc_traces_weka_062126 --unsafe-override\n",
             "AIPERF_DATASET_CONFIGURATION_TIMEOUT=1800\n",
             "AIPERF_DATASET_WEKA_LIVE_ASSISTANT_RESPONSES=0\n",
             "AIPERF_SERVICE_PROFILE_CONFIGURE_TIMEOUT=1800\n",

@@ -39,7 +39,10 @@ impl Installed {
         let requirements = [&[REQUIREMENT][..], &wheels].concat();
         let name = match wheels.is_empty() {
             true => format!("agentx-harness-{VERSION}"),
-            false => format!("agentx-harness-{VERSION}-{}", &hex(&Sha256::digest(wheels.join(" ").as_bytes()))[..12]),
+            false => format!(
+                "agentx-harness-{VERSION}-{}",
+                &hex(&Sha256::digest(wheels.join(" ").as_bytes()))[..12]
+            ),
         };
         let venv = Venv::on(base, &tools, &name, &requirements)?;
         venv.ensure(installer)?;
@@ -91,7 +94,10 @@ mod tests {
     #[test]
     fn only_wheels_of_one_content_are_installed() {
         let digest = "0123456789abcdef".repeat(4);
-        assert_eq!(pinned(&format!("https://h/a-1+local-py3-none-any.whl#sha256={digest}")), Ok(()));
+        assert_eq!(
+            pinned(&format!("https://h/a-1+local-py3-none-any.whl#sha256={digest}")),
+            Ok(())
+        );
         for bad in [
             "https://h/a.whl".to_owned(),
             format!("https://h/a.whl#sha256={}", &digest[1..]),

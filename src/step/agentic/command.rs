@@ -87,7 +87,10 @@ pub fn words(program: &str, client: Client, settings: &Settings, artifacts: &Pat
     }
     if client == Client::OfCheckout && settings.is_routed {
         words.push("--use-dynamo-conv-aware-routing".to_owned());
-        words.extend(["--dynamo-session-timeout-seconds".to_owned(), settings.session.to_string()]);
+        words.extend([
+            "--dynamo-session-timeout-seconds".to_owned(),
+            settings.session.to_string(),
+        ]);
     }
     if !settings.diagnostic.is_empty() {
         words.push("--unsafe-override".to_owned());
@@ -104,7 +107,11 @@ fn speakable(words: &[String], settings: &Settings) -> Result<(), Problems> {
         problems.push(problem.hint("give paths and names without spaces"));
     }
     let named = [&settings.model, &settings.tokenizer];
-    for value in named.into_iter().chain(&settings.extra_inputs).filter(|value| value.starts_with('-')) {
+    for value in named
+        .into_iter()
+        .chain(&settings.extra_inputs)
+        .filter(|value| value.starts_with('-'))
+    {
         let problem = Problem::file("", format!("`{value}` would be an option of the client, not a value"));
         problems.push(problem.hint("give a model, a tokenizer and inputs that do not start with `-`"));
     }
@@ -174,12 +181,23 @@ mod tests {
             (&[("DURATION", "899")], "--unsafe-override"),
             (&[("AIPERF_UNSAFE_OVERRIDE", "true")], "--unsafe-override"),
             (&[("AIPERF_EXTRA_INPUTS", "a:1 b:2")], "--extra-inputs a:1 b:2"),
-            (&[("MODEL_PREFIX", "kimik3")], "--public-dataset semianalysis_cc_traces_weka_062126"),
+            (
+                &[("MODEL_PREFIX", "kimik3")],
+                "--public-dataset semianalysis_cc_traces_weka_062126",
+            ),
         ] {
-            assert!(holds(more, Client::Pinned, part), "{part}: {:?}", of(more, Client::Pinned));
+            assert!(
+                holds(more, Client::Pinned, part),
+                "{part}: {:?}",
+                of(more, Client::Pinned)
+            );
         }
         assert!(!holds(&[("DURATION", "900")], Client::Pinned, "--unsafe-override"));
-        assert!(!holds(&[("MAX_MODEL_LEN", "99")], Client::Pinned, "--max-context-length 99"));
+        assert!(!holds(
+            &[("MAX_MODEL_LEN", "99")],
+            Client::Pinned,
+            "--max-context-length 99"
+        ));
     }
 
     #[test]

@@ -115,8 +115,10 @@ fn download(dataset: &str, client: &Installed, installer: &mut Installer<'_>) ->
         .map_err(|error| Problem::file("", error.to_string()))?;
     match outcome.is_success() {
         true => Ok(()),
-        false => Err(Problem::file("", format!("the download of the traces `{dataset}` {outcome}"))
-            .hint("its output above says why; --traces takes a local copy, for diagnosis only")),
+        false => Err(
+            Problem::file("", format!("the download of the traces `{dataset}` {outcome}"))
+                .hint("its output above says why; --traces takes a local copy, for diagnosis only"),
+        ),
     }
 }
 
@@ -125,7 +127,10 @@ fn digest(path: &Path, root: &Path) -> io::Result<(String, usize)> {
     let root = root.canonicalize()?;
     let mut files = Vec::new();
     if path.metadata()?.is_file() {
-        files.push((path.to_owned(), path.file_name().unwrap_or_default().to_string_lossy().into_owned()));
+        files.push((
+            path.to_owned(),
+            path.file_name().unwrap_or_default().to_string_lossy().into_owned(),
+        ));
     } else {
         list(path, path, 0, &mut files)?;
     }
