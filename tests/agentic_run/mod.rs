@@ -21,11 +21,17 @@ fn a_replay_that_counts_leaves_its_command_its_record_and_an_aggregate() {
     desk.write("agentic_results/aiperf_artifacts/profile_export.jsonl", "{}");
     let done = run(&mut desk.replay(&server, &[]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);
-    for part in ["for diagnosis only: shorter than 900 s", "an earlier replay is set aside"] {
+    for part in [
+        "for diagnosis only: shorter than 900 s",
+        "an earlier replay is set aside",
+    ] {
         assert!(done.stderr.contains(part), "{part}: {}", done.stderr);
     }
     let aggregate = desk.json("r.json");
-    assert_eq!((&aggregate["conc"], &aggregate["scenario_type"]), (&json!(2), &json!("agentic-coding")));
+    assert_eq!(
+        (&aggregate["conc"], &aggregate["scenario_type"]),
+        (&json!(2), &json!("agentic-coding"))
+    );
     assert!(aggregate["num_requests_successful"].as_u64() > Some(4), "{aggregate}");
     assert_eq!(aggregate["request_accounting"]["records_error_dropped"], 0);
     assert_eq!(aggregate["request_metrics"]["tokens"]["output_actual"]["p50"], 8.0);
@@ -33,9 +39,18 @@ fn a_replay_that_counts_leaves_its_command_its_record_and_an_aggregate() {
     let record = desk.json("agentic_results/replay.json");
     assert_eq!(record["ended"]["counts"], true, "{record}");
     assert_eq!(record["ended"]["submission_valid"], false);
-    assert_eq!(record["ended"]["submission_invalid_reasons"], json!(["unsafe_override"]));
-    assert_eq!((&record["corpus"]["source"], &record["corpus"]["files"]), (&json!("local"), &json!(3)));
-    assert_eq!(record["overrides"], json!(["DURATION", "AIPERF_WARMUP_REQUESTS_PER_LANE"]));
+    assert_eq!(
+        record["ended"]["submission_invalid_reasons"],
+        json!(["unsafe_override"])
+    );
+    assert_eq!(
+        (&record["corpus"]["source"], &record["corpus"]["files"]),
+        (&json!("local"), &json!(3))
+    );
+    assert_eq!(
+        record["overrides"],
+        json!(["DURATION", "AIPERF_WARMUP_REQUESTS_PER_LANE"])
+    );
     assert_eq!(record["job"]["job_id"], support::ID);
     let url = format!("http://{}/metrics", server.address);
     let metrics = json!([{"url": url, "from": "--endpoint", "required": true, "read": true}]);
@@ -43,12 +58,23 @@ fn a_replay_that_counts_leaves_its_command_its_record_and_an_aggregate() {
 
     let read = |name: &str| std::fs::read_to_string(desk.file(name)).expect("a file");
     let command = read("agentic_results/benchmark_command.txt");
-    let words: Vec<&str> = record["command"].as_array().expect("words").iter().filter_map(|w| w.as_str()).collect();
+    let words: Vec<&str> = record["command"]
+        .as_array()
+        .expect("words")
+        .iter()
+        .filter_map(|w| w.as_str())
+        .collect();
     assert_eq!(command.trim(), words.join(" "));
-    assert!(command.contains("/bin/agentx profile --scenario agentx --url "), "{command}");
+    assert!(
+        command.contains("/bin/agentx profile --scenario agentx --url "),
+        "{command}"
+    );
     assert!(read("agentic_results/benchmark.log").contains("Request Count"));
     let pictures = crate::eval::support::names(&desk.file("agentic_results"));
-    assert!(pictures.iter().filter(|name| name.ends_with(".svg")).count() > 0, "{pictures:?}");
+    assert!(
+        pictures.iter().filter(|name| name.ends_with(".svg")).count() > 0,
+        "{pictures:?}"
+    );
 }
 
 #[test]
@@ -56,7 +82,11 @@ fn a_failed_warmup_leaves_no_result() {
     let desk = Desk::new();
     let done = run(&mut desk.replay(&serve(&["--fail-from", "1"]), &[]));
     assert_eq!(done.code, Some(1), "{}", done.stderr);
-    assert!(done.stderr.contains("a failed warmup request ends it too"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("a failed warmup request ends it too"),
+        "{}",
+        done.stderr
+    );
     let record = desk.json("agentic_results/replay.json");
     assert_eq!(record["ended"]["counts"], false, "{record}");
     assert!(!desk.file("r.json").exists());
@@ -80,7 +110,14 @@ fn more_than_a_tenth_of_failures_is_no_measurement_whatever_the_client_bears() {
         counts["request_count"] = json!({"avg": 100 - errors});
         counts["error_request_count"] = json!({"avg": errors});
         desk.write(summary, &counts.to_string());
-        let args = ["result", "process", "--envelope", "envelope.json", "--replay", "agentic_results"];
+        let args = [
+            "result",
+            "process",
+            "--envelope",
+            "envelope.json",
+            "--replay",
+            "agentic_results",
+        ];
         run(&mut desk.command(&args)).code
     };
     assert_eq!((process(10), process(11)), (Some(0), Some(1)));
@@ -105,7 +142,10 @@ fn a_replay_that_is_cut_short_ends_its_client_and_is_no_measurement() {
     let desk = Desk::new();
     let server = serve(&[]);
     let mut command = desk.replay(&server, &[]);
-    command.args(["--result-dir", "cut"]).stderr(Stdio::piped()).stdout(Stdio::null());
+    command
+        .args(["--result-dir", "cut"])
+        .stderr(Stdio::piped())
+        .stdout(Stdio::null());
     let mut child = command.spawn().expect("it starts");
     let lines = BufReader::new(child.stderr.take().expect("a pipe")).lines();
     let id = Pid::from_raw(i32::try_from(child.id()).expect("an id"));

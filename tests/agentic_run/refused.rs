@@ -15,7 +15,10 @@ pub fn vanishing_metrics() -> String {
         let (mut stream, _) = listener.accept().expect("a request");
         let _ = stream.read(&mut [0; 4096]);
         let body = "up 1\n";
-        let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n", body.len());
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {}\r\n\r\n",
+            body.len()
+        );
         let _ = stream.write_all(format!("{head}{body}").as_bytes());
     });
     url
@@ -25,7 +28,16 @@ pub fn vanishing_metrics() -> String {
 fn servers_and_metrics_that_do_not_answer_are_named_and_nothing_is_written() {
     let desk = Desk::new();
     let nobody = "http://127.0.0.1:9";
-    let standard = ["agentic", "run", "--ready-timeout", "0", "--envelope", "envelope.json", "--traces", "traces"];
+    let standard = [
+        "agentic",
+        "run",
+        "--ready-timeout",
+        "0",
+        "--envelope",
+        "envelope.json",
+        "--traces",
+        "traces",
+    ];
     let refused = |more: &[&str]| {
         let done = run(&mut desk.command(&[&standard[..], more].concat()));
         assert_eq!(done.code, Some(1), "{}", done.stderr);
@@ -72,7 +84,10 @@ fn a_dry_run_shows_what_the_job_and_its_variables_make_of_a_replay() {
     ] {
         assert!(full.contains(part), "{part}: {full}");
     }
-    assert!(!full.contains("--unsafe-override") && !full.contains("--max-context-length"), "{full}");
+    assert!(
+        !full.contains("--unsafe-override") && !full.contains("--max-context-length"),
+        "{full}"
+    );
     assert_eq!(said["metrics"][0]["url"], "http://localhost:8000/metrics");
     let workers = [
         ("SRT_FRONTEND_HOST", "head"),
@@ -91,8 +106,14 @@ fn a_dry_run_shows_what_the_job_and_its_variables_make_of_a_replay() {
     ] {
         assert!(fast.contains(part), "{part}: {fast}");
     }
-    assert!(!fast.contains("--max-context-length"), "a served length is no limit of the replay: {fast}");
-    assert_eq!((said["fast"].as_bool(), said["diagnostic"].as_array().map(Vec::len)), (Some(true), Some(0)));
+    assert!(
+        !fast.contains("--max-context-length"),
+        "a served length is no limit of the replay: {fast}"
+    );
+    assert_eq!(
+        (said["fast"].as_bool(), said["diagnostic"].as_array().map(Vec::len)),
+        (Some(true), Some(0))
+    );
 }
 
 #[test]
@@ -101,5 +122,9 @@ fn several_concurrencies_are_refused() {
     let mut command = desk.command(&["agentic", "run", "--dry-run", "--envelope", "envelope.json"]);
     let done = run(command.env("CONC_LIST", "2 4"));
     assert_eq!(done.code, Some(1), "{}", done.stderr);
-    assert!(done.stderr.contains("a replay measures one concurrency, here 2"), "{}", done.stderr);
+    assert!(
+        done.stderr.contains("a replay measures one concurrency, here 2"),
+        "{}",
+        done.stderr
+    );
 }

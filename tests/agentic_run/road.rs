@@ -19,7 +19,13 @@ fn engines(traces: &str) -> String {
         "--out={workspace}/{result-filename}.json",
         &format!("--traces={traces}"),
     ];
-    let server = ["sweepctl", "mock-server", "--port={port}", "--model={model}", "--max-model-len=100000"];
+    let server = [
+        "sweepctl",
+        "mock-server",
+        "--port={port}",
+        "--model={model}",
+        "--max-model-len=100000",
+    ];
     json!({"engines": {"sglang": {"server": server, "replay": replay}}}).to_string()
 }
 
@@ -44,19 +50,37 @@ fn an_agentic_row_goes_from_launch_through_upload_and_gate_to_the_collector() {
     let name = said["result-filename"].as_str().expect("a name");
 
     let step = |args: &[&str]| {
-        let done = run(host.sweepctl(args).env("RESULT_FILENAME", name).env("GITHUB_WORKSPACE", host.at()));
+        let done = run(host
+            .sweepctl(args)
+            .env("RESULT_FILENAME", name)
+            .env("GITHUB_WORKSPACE", host.at()));
         assert_eq!(done.code, Some(0), "{args:?}: {}", done.stderr);
         done.stdout
     };
     step(&["result", "process", "--envelope", "envelope.json"]);
     for kind in ["bmk_agentic", "agentic"] {
-        step(&["upload", "--kind", kind, "--envelope", "envelope.json", "--to", "artifacts"]);
+        step(&[
+            "upload",
+            "--kind",
+            kind,
+            "--envelope",
+            "envelope.json",
+            "--to",
+            "artifacts",
+        ]);
     }
     let raw = std::fs::read_dir(host.file("artifacts")).expect("artifacts");
     let raw: Vec<_> = raw.flatten().map(|entry| entry.path()).collect();
-    let raw = raw.iter().find(|path| path.join("replay.json").is_file()).expect("the raw replay");
+    let raw = raw
+        .iter()
+        .find(|path| path.join("replay.json").is_file())
+        .expect("the raw replay");
     assert!(raw.display().to_string().ends_with(ID), "{}", raw.display());
-    for file in ["benchmark_command.txt", "benchmark.log", "aiperf_artifacts/server_metrics_export.json"] {
+    for file in [
+        "benchmark_command.txt",
+        "benchmark.log",
+        "aiperf_artifacts/server_metrics_export.json",
+    ] {
         assert!(raw.join(file).is_file(), "{file}");
     }
     let collected: Value = serde_json::from_str(&step(&["collect", "results", "artifacts", "--json"])).expect("JSON");

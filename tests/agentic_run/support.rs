@@ -134,7 +134,9 @@ fn write(path: &Path, text: &str) {
 pub fn lay_tokenizer(hub: &Path) {
     let prints = |byte: u32| matches!(byte, 33..=126 | 161..=172 | 174..=255);
     let others = (0..256).filter(|byte| !prints(*byte)).zip(256..);
-    let letters = (0..256).filter(|byte| prints(*byte)).chain(others.map(|(_, letter)| letter));
+    let letters = (0..256)
+        .filter(|byte| prints(*byte))
+        .chain(others.map(|(_, letter)| letter));
     let mut vocabulary = serde_json::Map::new();
     for (id, letter) in letters.enumerate() {
         vocabulary.insert(char::from_u32(letter).expect("a character").to_string(), json!(id));

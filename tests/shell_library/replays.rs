@@ -74,7 +74,12 @@ fn lay_pinned(checkout: &Checkout) {
     let requirement = sweepctl::step::agentic::client::REQUIREMENT;
     let name = format!("agentx-harness-{}", sweepctl::step::agentic::client::VERSION);
     let venv = sweepctl::step::tools::Venv::new(&tools, &name, &[requirement]).expect("python3 runs");
-    let folder = venv.folder().strip_prefix(checkout.file("")).expect("below").display().to_string();
+    let folder = venv
+        .folder()
+        .strip_prefix(checkout.file(""))
+        .expect("below")
+        .display()
+        .to_string();
     for program in ["aiperf", "hf", "python"] {
         let text = format!("echo \"{program} $*\" >> \"$HOME/calls\"\n");
         let own = match program {
@@ -96,7 +101,13 @@ fn the_pinned_client_is_that_of_sweepctl_and_asked_for_once() {
         build_replay_cmd out; echo \"$REPLAY_CMD\"";
     let ran = run(&checkout, &[], script);
     ran.has(0, &["is 0", "--public-dataset semianalysis_cc_traces_weka_062126 1"]);
-    ran.has(0, &[&format!("{tools}/agentx-harness-"), "/bin/aiperf profile --scenario agentx --url "]);
+    ran.has(
+        0,
+        &[
+            &format!("{tools}/agentx-harness-"),
+            "/bin/aiperf profile --scenario agentx --url ",
+        ],
+    );
     let calls = checkout.read("home/calls");
     assert!(!calls.contains("uv pip"), "{calls}");
     assert!(
@@ -112,7 +123,12 @@ fn requirements_of_the_checkout_come_beside_the_pinned_client() {
     run(&checkout, &[], "install_agentic_deps; echo \"is $?\"").has(0, &["is 0"]);
     let calls = checkout.read("home/calls");
     assert!(calls.contains(" agentx-harness==1.0.12 -r "), "{calls}");
-    run(&checkout, &[("INCOMPLETE", "1")], "install_agentic_deps; echo \"is $?\"").has(0, &["is 1", "not whole"]);
+    run(
+        &checkout,
+        &[("INCOMPLETE", "1")],
+        "install_agentic_deps; echo \"is $?\"",
+    )
+    .has(0, &["is 1", "not whole"]);
 }
 
 #[test]

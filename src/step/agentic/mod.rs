@@ -103,7 +103,11 @@ pub fn run(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<Done, Pro
         identity(request.job),
     );
     record.environment = variables(&request.settings, request.job);
-    if record.environment.iter().any(|(name, value)| name == command::VARIABLES[0].0 && value != "0") {
+    if record
+        .environment
+        .iter()
+        .any(|(name, value)| name == command::VARIABLES[0].0 && value != "0")
+    {
         record.replay_mode = "live-answers";
     }
     let written = |error: io::Error| Problem::file("", format!("`{}` cannot be written: {error}", folder.display()));
@@ -247,7 +251,10 @@ fn judge(
 fn ended(outcome: &Outcome, folder: &Path) -> Problem {
     let hint = match outcome.stop {
         Some(Stop::Cancelled(_)) => "run the job again: a replay that was cut short is no measurement".to_owned(),
-        _ => format!("{} says why; a failed warmup request ends it too", folder.join(LOG).display()),
+        _ => format!(
+            "{} says why; a failed warmup request ends it too",
+            folder.join(LOG).display()
+        ),
     };
     Problem::file("", format!("the replay client {outcome}")).hint(hint)
 }

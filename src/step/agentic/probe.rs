@@ -41,7 +41,10 @@ pub fn metrics(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), P
             }
         };
         let Some(why) = why else { continue };
-        let message = format!("there are no server metrics at {} ({}): {why}", endpoint.url, endpoint.from);
+        let message = format!(
+            "there are no server metrics at {} ({}): {why}",
+            endpoint.url, endpoint.from
+        );
         if request.metrics_optional {
             (runtime.show)(&format!("warning: {message}"));
             continue;
@@ -71,12 +74,20 @@ fn look(url: &str) -> Result<(), String> {
 /// Whether a text holds a sample, `name{labels} value` or `name value`.
 fn is_metrics(body: &[u8]) -> bool {
     let text = String::from_utf8_lossy(body);
-    text.lines().map(str::trim).filter(|line| !line.starts_with('#')).any(|line| {
-        let start = line.chars().next().is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || c == ':');
-        let value = line.rsplit_once('}').map_or_else(|| line.split_once(' ').map(|(_, rest)| rest), |(_, rest)| Some(rest));
-        let value = value.and_then(|rest| rest.split_whitespace().next());
-        start && value.is_some_and(|value| value.parse::<f64>().is_ok() || matches!(value, "+Inf" | "-Inf" | "NaN"))
-    })
+    text.lines()
+        .map(str::trim)
+        .filter(|line| !line.starts_with('#'))
+        .any(|line| {
+            let start = line
+                .chars()
+                .next()
+                .is_some_and(|c| c.is_ascii_alphabetic() || c == '_' || c == ':');
+            let value = line
+                .rsplit_once('}')
+                .map_or_else(|| line.split_once(' ').map(|(_, rest)| rest), |(_, rest)| Some(rest));
+            let value = value.and_then(|rest| rest.split_whitespace().next());
+            start && value.is_some_and(|value| value.parse::<f64>().is_ok() || matches!(value, "+Inf" | "-Inf" | "NaN"))
+        })
 }
 
 #[cfg(test)]
@@ -92,7 +103,14 @@ mod tests {
         ] {
             assert!(is_metrics(good.as_bytes()), "{good}");
         }
-        for bad in ["", "# only a comment 1", "{\"up\": 1}", "[{\"iter\": 1}]", "<html>not 1", "Not Found"] {
+        for bad in [
+            "",
+            "# only a comment 1",
+            "{\"up\": 1}",
+            "[{\"iter\": 1}]",
+            "<html>not 1",
+            "Not Found",
+        ] {
             assert!(!is_metrics(bad.as_bytes()), "{bad}");
         }
     }

@@ -117,7 +117,9 @@ impl Settings {
         let concurrency = asked.concurrency.or_else(|| read.number("CONC", 1));
         read.require("CONC", concurrency.is_some());
         read.one_concurrency(concurrency);
-        let duration = asked.duration.unwrap_or_else(|| read.number("DURATION", 1).unwrap_or(DURATION));
+        let duration = asked
+            .duration
+            .unwrap_or_else(|| read.number("DURATION", 1).unwrap_or(DURATION));
         let warmups = read.number("AIPERF_WARMUP_REQUESTS_PER_LANE", 0).unwrap_or(WARMUPS);
         let (duration, warmups) = if is_fast { (FAST, 1) } else { (duration, warmups) };
         let target = Target::of(asked.endpoint.as_deref(), job).map_err(|problem| read.problems.push(problem));
@@ -126,9 +128,12 @@ impl Settings {
         let [drain, idle, session] = [
             read.number("AGENTIC_WARMUP_GRACE_PERIOD", 1).unwrap_or(DRAIN),
             read.number("AIPERF_TRACE_IDLE_GAP_CAP_SECONDS", 0).unwrap_or(IDLE),
-            read.number("AIPERF_DYNAMO_SESSION_TIMEOUT_SECONDS", 1).unwrap_or(SESSION),
+            read.number("AIPERF_DYNAMO_SESSION_TIMEOUT_SECONDS", 1)
+                .unwrap_or(SESSION),
         ];
-        let max_context = asked.max_context.or_else(|| read.number("AIPERF_MAX_CONTEXT_LENGTH", 1));
+        let max_context = asked
+            .max_context
+            .or_else(|| read.number("AIPERF_MAX_CONTEXT_LENGTH", 1));
         let live_failed = read.share("AIPERF_LIVE_FAILED_REQUEST_THRESHOLD", FAILED);
         let (Ok(target), Ok(metrics), Ok(traces), true) = (target, metrics, traces, problems.0.is_empty()) else {
             return Err(problems);
@@ -174,7 +179,10 @@ impl Settings {
     pub fn overrides(&self) -> Vec<&'static str> {
         let all = [
             ("DURATION", self.duration != DURATION && !self.is_fast),
-            ("AIPERF_WARMUP_REQUESTS_PER_LANE", self.warmups != WARMUPS && !self.is_fast),
+            (
+                "AIPERF_WARMUP_REQUESTS_PER_LANE",
+                self.warmups != WARMUPS && !self.is_fast,
+            ),
             ("AGENTIC_WARMUP_GRACE_PERIOD", self.drain != DRAIN),
             ("AIPERF_LIVE_FAILED_REQUEST_THRESHOLD", self.live_failed != FAILED),
             ("AIPERF_TRACE_IDLE_GAP_CAP_SECONDS", self.idle != IDLE),
@@ -187,7 +195,9 @@ impl Settings {
 
 /// A conversation stays with its worker behind Dynamo's frontend, unless that is switched off.
 fn is_routed(job: &Job) -> bool {
-    let is_dynamo = job.text("FRAMEWORK").is_some_and(|framework| framework.starts_with("dynamo-"));
+    let is_dynamo = job
+        .text("FRAMEWORK")
+        .is_some_and(|framework| framework.starts_with("dynamo-"));
     let (name, value) = ROUTING;
     is_dynamo && job.text("AIPERF_USE_DYNAMO_CONV_AWARE_ROUTING") != Some("0") && job.text(name) != Some(value)
 }
@@ -200,7 +210,9 @@ fn traces_of(asked: &Asked, job: &Job) -> Result<Traces, Problems> {
         }
         if named.contains('/') || named.ends_with(".json") || named.ends_with(".jsonl") {
             let problem = Problem::file("", format!("the traces `{named}` are not found"));
-            return Err(problem.hint("give --traces a file, a folder, or the name of a loader").into());
+            return Err(problem
+                .hint("give --traces a file, a folder, or the name of a loader")
+                .into());
         }
     }
     let named = asked.traces.as_deref().map(|name| ("--traces", name));
@@ -224,7 +236,8 @@ impl Reader<'_> {
     fn require(&mut self, name: &str, is_there: bool) {
         if !is_there && self.job.text(name).is_none() {
             let problem = Problem::file("", format!("{name} is not set"));
-            self.problems.push(problem.hint(format!("a replay needs {name}, or an envelope")));
+            self.problems
+                .push(problem.hint(format!("a replay needs {name}, or an envelope")));
         }
     }
 

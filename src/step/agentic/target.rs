@@ -80,7 +80,8 @@ impl MetricsEndpoint {
         if !asked.is_empty() {
             asked.iter().for_each(|url| take(url, "--metrics"));
         } else if let Some(list) = job.text("AIPERF_SERVER_METRICS_URLS") {
-            list.split(',').for_each(|url| take(url.trim(), "AIPERF_SERVER_METRICS_URLS"));
+            list.split(',')
+                .for_each(|url| take(url.trim(), "AIPERF_SERVER_METRICS_URLS"));
         } else if job.text("SRTCTL_FRONTEND_TYPE") != Some("dynamo") {
             let workers: &[&'static str] = match job.text("SRT_AGG_ENDPOINTS") {
                 Some(_) => &["SRT_AGG_ENDPOINTS"],
@@ -136,7 +137,9 @@ fn checked(url: &str, from: &str) -> Result<(), Problem> {
         return Err(refused("it names no host"));
     };
     if authority.as_str().contains('@') {
-        return Err(refused("it carries credentials, which the command and the results would show"));
+        return Err(refused(
+            "it carries credentials, which the command and the results would show",
+        ));
     }
     // The command is kept as text, and shells split it at spaces.
     if uri.query().is_some() || url.contains([',', '\'', '"', '*', '[']) && !authority.host().starts_with('[') {
@@ -186,13 +189,21 @@ mod tests {
         let of = |asked: &[&str], all: &[(&str, &str)]| {
             let asked: Vec<String> = asked.iter().map(|url| (*url).to_owned()).collect();
             let found = MetricsEndpoint::of(&asked, &job(all)).map_err(|problems| problems.0.len())?;
-            Ok(found.into_iter().map(|endpoint| endpoint.url).collect::<Vec<_>>().join(" "))
+            Ok(found
+                .into_iter()
+                .map(|endpoint| endpoint.url)
+                .collect::<Vec<_>>()
+                .join(" "))
         };
         let workers = [
             ("SRT_PREFILL_ENDPOINTS", "p1:1,p2:1"),
             ("SRT_DECODE_ENDPOINTS", "http://d1:1 d1:1"),
         ];
-        let listed = [&workers[..], &[("AIPERF_SERVER_METRICS_URLS", "http://a:1/metrics,b:2/")]].concat();
+        let listed = [
+            &workers[..],
+            &[("AIPERF_SERVER_METRICS_URLS", "http://a:1/metrics,b:2/")],
+        ]
+        .concat();
         assert_eq!(of(&["c"], &listed), Ok("http://c/metrics".to_owned()));
         assert_eq!(of(&[], &listed), Ok("http://a:1/metrics http://b:2/metrics".to_owned()));
         assert_eq!(
