@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a module a capability.
 
 mod act;
+mod agentic_run;
 mod asked;
 mod changelog_gate;
 mod cli;

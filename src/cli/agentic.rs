@@ -3,11 +3,13 @@
 use clap::Subcommand;
 
 use super::agentic_watch::Watch;
+use super::agentic_run::Run;
 
 /// What is done with a replay.
 #[derive(Debug, Subcommand)]
 pub enum Agentic {
     Watch(Box<Watch>),
+    Run(Box<Run>),
 }
 
 impl Agentic {
@@ -18,6 +20,7 @@ impl Agentic {
     pub fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Watch(watch) => watch.run(),
+            Self::Run(run) => run.run(),
         }
     }
 }

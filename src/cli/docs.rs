@@ -17,6 +17,7 @@ macro_rules! pages {
 pages! {
     "accuracy",
     "adopting",
+    "agentic",
     "coming-from-inferencex",
     "configs",
     "engines",
@@ -37,6 +38,7 @@ pages! {
 
 /// What commands have a page of their own that says more than their help.
 const OF_COMMANDS: &[(&str, &str)] = &[
+    ("agentic", "agentic"),
     ("changelog", "gate"),
     ("check", "configs"),
     ("clean", "launch"),

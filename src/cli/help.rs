@@ -42,9 +42,10 @@ const HEADINGS: [Heading; 4] = [
     Heading {
         title: "Steps of workflows",
         commands: &[
-            "launch", "agentic", "eval", "result", "upload", "collect", "gate", "verdict", "clean",
+            "launch", "agentic", "eval", "result", "upload", "collect", "verdict", "clean",
         ],
         more: &[
+            "gate",
             "dispatch-plan",
             "priority",
             "shard",

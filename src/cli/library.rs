@@ -16,10 +16,9 @@ use crate::step::library::bench::Bench;
 use crate::step::library::eval_files::{self, Points};
 use crate::step::library::monitor::{self, At, Vendor};
 use crate::step::library::ready::Wait;
-use crate::step::library::replay::{self, Variables};
-use crate::step::library::{gpus, traces, tree};
+use crate::step::library::{gpus, tree};
 
-use super::replay_of_script::{self, PowerArgs};
+use super::replay_of_script::{self, PowerArgs, ReplayArgs};
 
 /// The functions.
 #[derive(Debug, Subcommand)]
@@ -106,11 +105,17 @@ pub enum Library {
     },
     /// Print the loader and data set of the job's replay
     TraceSource,
+    /// Install the pinned replay client, and print the folder of its environment
+    ReplayClient,
+    /// Print what the pinned replay client is installed as
+    ReplayRequirement,
     /// Print a replay's command
     ReplayCommand {
         /// Where it writes
-        folder: String,
+        folder: PathBuf,
     },
+    /// Run a replay's command
+    Replay(ReplayArgs),
     /// Write a replay's aggregate
     ReplayResult {
         /// Where the client wrote
@@ -119,11 +124,11 @@ pub enum Library {
         #[arg(long)]
         out: PathBuf,
     },
-    /// Fail if too many requests of a replay failed
+    /// Fail unless a replay counts
     CheckReplay {
         /// What the client wrote
         artifacts: PathBuf,
-        /// The largest share
+        /// The largest share of failed requests
         #[arg(long)]
         failed_request_threshold: f64,
     },
@@ -217,28 +222,14 @@ impl Library {
                     show(&format!("staged {}", file.display()));
                 }
             }
-            Self::TraceSource => {
-                let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.is_empty());
-                let prefix = variable("MODEL_PREFIX").unwrap_or_default();
-                let source = traces::resolve(variable("WEKA_LOADER_OVERRIDE").as_deref(), &prefix);
-                let source = source.map_err(Problems::from)?;
-                println!("{} {}", source.loader, source.dataset);
-            }
-            Self::ReplayCommand { folder } => {
-                let client = std::env::var_os("AIPERF_DIR").map(PathBuf::from).unwrap_or_default();
-                let has_submodule = ["pyproject.toml", "setup.py"]
-                    .iter()
-                    .any(|name| client.join(name).is_file());
-                println!("{}", replay::command(&folder, &Variables::here(), has_submodule)?);
-            }
+            Self::TraceSource => replay_of_script::trace_source()?,
+            Self::ReplayRequirement => println!("{}", crate::step::agentic::client::REQUIREMENT),
+            Self::ReplayCommand { folder } => replay_of_script::command(&folder, &job()?)?,
             Self::ReplayResult { folder, out } => replay_of_script::aggregate(&folder, &out)?,
             Self::CheckReplay {
                 artifacts,
                 failed_request_threshold,
-            } => {
-                let (failed, all) = replay::check(&artifacts, failed_request_threshold).map_err(Problems::from)?;
-                show(&format!("replay: {failed} of {all} requests failed"));
-            }
+            } => replay_of_script::check(&artifacts, failed_request_threshold, &job()?)?,
             Self::CheckPower(power) => power.run()?,
             waiting => return waiting.wait(),
         }
@@ -255,6 +246,8 @@ impl Library {
                 monitor::finish(gpus.vendor, &gpus.output, gpus.interval, pid, &cancel, &mut show);
             }
             Self::ServeBench(bench) => bench.run(&cancel, &mut show).map_err(Problems::from)?,
+            Self::ReplayClient => replay_of_script::client(&cancel)?,
+            Self::Replay(replay) => replay.run(&cancel)?,
             Self::WaitAmdClean { pause, timeout } => {
                 let [pause, timeout] = [pause, timeout].map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 1e6)));
                 gpus::wait_until_clean(pause, timeout, &cancel, &mut show).map_err(Problems::from)?;

@@ -2,6 +2,7 @@
 
 pub(crate) mod agentic;
 mod agentic_watch;
+mod agentic_run;
 pub(crate) mod annotate;
 pub(crate) mod baseline;
 pub(crate) mod changelog;

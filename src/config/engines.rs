@@ -66,7 +66,7 @@ pub struct Engine {
     pub context: Vec<Template>,
     /// The throughput client; `sweepctl throughput` unless given.
     pub throughput: Option<Command>,
-    /// The client of agentic rows; without one they need a launch script.
+    /// The client of agentic rows; `sweepctl agentic run` unless given.
     pub replay: Option<Command>,
     /// What the server calls its model; a client asks for the row's `model` unless given.
     pub served_model_name: Option<Template>,

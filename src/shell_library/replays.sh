@@ -41,27 +41,40 @@ ensure_agentic_uv() {
     return 1
 }
 
-# install_agentic_deps: the replay client in an environment of its own, once a shell. A client that the checkout brings
-# as a submodule wins over the pinned one.
+# install_agentic_deps: the replay client in an environment of its own, once a shell. It is that of `sweepctl agentic run`,
+# unless the checkout brings a client as a submodule, or requirements of its own.
 install_agentic_deps() {
     [[ "$AIPERF_DEPS_READY" != 1 ]] || return 0
-    local -a wanted=("$_AGENTX_REQUIREMENT")
-    if [[ -f "$AIPERF_DIR/pyproject.toml" || -f "$AIPERF_DIR/setup.py" ]]; then
-        wanted=(-e "$AIPERF_DIR")
-        command -v git >/dev/null 2>&1 || { apt-get update && apt-get install -y git; } || return 1
-    fi
-    [[ ! -f "$AGENTIC_DIR/requirements.txt" ]] || wanted+=(-r "$AGENTIC_DIR/requirements.txt")
     ensure_agentic_uv || return 1
-    rm -rf "$AIPERF_VENV"
-    mkdir -p "$AIPERF_UV_CACHE_DIR"
-    UV_CACHE_DIR="$AIPERF_UV_CACHE_DIR" "$AIPERF_UV_BIN" venv --python "${AIPERF_PYTHON_VERSION:-3.11}" "$AIPERF_VENV" &&
-        UV_CACHE_DIR="$AIPERF_UV_CACHE_DIR" "$AIPERF_UV_BIN" pip install --python "$AIPERF_PYTHON" \
-            "${wanted[@]}" "datasets>=4.7.0" "huggingface_hub[cli]>=0.25.0" urllib3 requests || return 1
+    if [[ -f "$AIPERF_DIR/pyproject.toml" || -f "$AIPERF_DIR/setup.py" || -f "$AGENTIC_DIR/requirements.txt" ]]; then
+        _install_own_agentic_client || return 1
+    else
+        AIPERF_VENV="$(PATH="$(dirname "$AIPERF_UV_BIN"):$PATH" _sweepctl library replay-client)" || return 1
+        AIPERF_PYTHON="$AIPERF_VENV/bin/python"
+        AIPERF_CLI="$AIPERF_VENV/bin/aiperf"
+        AIPERF_HF_CLI="$AIPERF_VENV/bin/hf"
+    fi
     if [[ ! -x "$AIPERF_CLI" || ! -x "$AIPERF_HF_CLI" ]]; then
         echo "ERROR: the replay client's environment is not whole: $AIPERF_VENV" >&2
         return 1
     fi
     AIPERF_DEPS_READY=1
+}
+
+_install_own_agentic_client() {
+    local -a wanted=()
+    if [[ -f "$AIPERF_DIR/pyproject.toml" || -f "$AIPERF_DIR/setup.py" ]]; then
+        wanted=(-e "$AIPERF_DIR")
+        command -v git >/dev/null 2>&1 || { apt-get update && apt-get install -y git; } || return 1
+    else
+        wanted=("$(_sweepctl library replay-requirement)") || return 1
+    fi
+    [[ ! -f "$AGENTIC_DIR/requirements.txt" ]] || wanted+=(-r "$AGENTIC_DIR/requirements.txt")
+    rm -rf "$AIPERF_VENV"
+    mkdir -p "$AIPERF_UV_CACHE_DIR"
+    UV_CACHE_DIR="$AIPERF_UV_CACHE_DIR" "$AIPERF_UV_BIN" venv --python "${AIPERF_PYTHON_VERSION:-3.11}" "$AIPERF_VENV" &&
+        UV_CACHE_DIR="$AIPERF_UV_CACHE_DIR" "$AIPERF_UV_BIN" pip install --python "$AIPERF_PYTHON" \
+            "${wanted[@]}" "datasets>=4.7.0" "huggingface_hub[cli]>=0.25.0" urllib3 requests
 }
 
 ensure_hf_cli() {
@@ -149,11 +162,9 @@ run_agentic_replay_and_write_outputs() (
         trap 'exit 130' INT
         trap 'exit 143' TERM
     fi
-    echo "$REPLAY_CMD" >"$result_dir/benchmark_command.txt"
     set -f
     # shellcheck disable=SC2086
-    $REPLAY_CMD 2>&1 | tee "$result_dir/benchmark.log"
-    replayed=${PIPESTATUS[0]}
+    _sweepctl library replay "$result_dir" -- $REPLAY_CMD || replayed=$?
     set +f
     if [[ "$measures_power" == 1 ]]; then
         stop_gpu_monitor

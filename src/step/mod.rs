@@ -1,5 +1,6 @@
 //! What a job runs, one module a step. A step knows one row, and what it finds on disk is not trusted.
 
+pub mod agentic;
 pub(crate) mod clean;
 pub mod collect;
 pub mod compare;

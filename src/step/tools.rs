@@ -103,6 +103,12 @@ impl Venv {
         self
     }
 
+    /// Its folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// Its interpreter.
     #[must_use]
     pub fn python(&self) -> PathBuf {

@@ -52,9 +52,13 @@ impl Checkout {
 
     /// A program on PATH.
     pub fn tool(&self, name: &str, text: &str) {
-        let name = format!("bin/{name}");
-        self.write(&name, &format!("#!/usr/bin/env bash\n{text}"));
-        std::fs::set_permissions(self.file(&name), PermissionsExt::from_mode(0o755)).expect("permissions");
+        self.tool_at(&format!("bin/{name}"), text);
+    }
+
+    /// A program somewhere in the checkout.
+    pub fn tool_at(&self, name: &str, text: &str) {
+        self.write(name, &format!("#!/usr/bin/env bash\n{text}"));
+        std::fs::set_permissions(self.file(name), PermissionsExt::from_mode(0o755)).expect("permissions");
     }
 
     /// A command in the checkout.

@@ -35,6 +35,7 @@ while [ $# -gt 0 ]; do [ "$1" = --output-artifact-dir ] && out=$2; shift; done
 mkdir -p "$out"
 for n in 1 2 3 4 5 6 7 8 9; do echo '{"metrics": {}}'; done > "$out/profile_export.jsonl"
 echo '{"error": {"code": 500}}' >> "$out/profile_export.jsonl"
+echo '{"request_count": {"avg": 9}, "error_request_count": {"avg": 1}}' > "$out/profile_export_aiperf.json"
 echo '{"sglang:x": 1}' > "$out/server_metrics_export.json"
 echo 'a,b' > "$out/server_metrics_export.csv"
 echo replayed
@@ -52,33 +53,82 @@ fn checkout() -> Checkout {
     checkout.write("home/python.sh", "exit ${PYTHON_CODE:-0}");
     // The checkout's own aggregation, which the python that stands in pretends to run.
     checkout.write("utils/agentic/aggregation/process_agentic_result.py", "");
+    lay_pinned(&checkout);
     checkout
 }
 
 fn run(checkout: &Checkout, more: &[(&str, &str)], script: &str) -> Ran {
     let here = checkout.file("").display().to_string();
-    let here = [("INFMAX_CONTAINER_WORKSPACE", here.trim_end_matches('/'))];
+    let tools = checkout.file("tools").display().to_string();
+    let here = [
+        ("INFMAX_CONTAINER_WORKSPACE", here.trim_end_matches('/')),
+        ("SWEEPCTL_TOOLS", &tools),
+    ];
     let variables = [&REPLAY[..], &here, more].concat();
     checkout.run_as("benchmarks/single_node/agentic/a.sh", &variables, script)
 }
 
+/// Lays the pinned client's environment where `sweepctl` looks for it, with programs that stand in.
+fn lay_pinned(checkout: &Checkout) {
+    let tools = checkout.file("tools");
+    let requirement = sweepctl::step::agentic::client::REQUIREMENT;
+    let name = format!("agentx-harness-{}", sweepctl::step::agentic::client::VERSION);
+    let venv = sweepctl::step::tools::Venv::new(&tools, &name, &[requirement]).expect("python3 runs");
+    let folder = venv
+        .folder()
+        .strip_prefix(checkout.file(""))
+        .expect("below")
+        .display()
+        .to_string();
+    for program in ["aiperf", "hf", "python"] {
+        let text = format!("echo \"{program} $*\" >> \"$HOME/calls\"\n");
+        let own = match program {
+            "aiperf" => ". \"$HOME/replay.sh\"",
+            "python" => ". \"$HOME/python.sh\"",
+            _ => "exit ${HF_CODE:-0}",
+        };
+        checkout.tool_at(&format!("{folder}/bin/{program}"), &format!("{text}{own}\n"));
+    }
+    checkout.write(&format!("{folder}/sweepctl-complete"), &format!("{requirement}\n"));
+}
+
 #[test]
-fn the_pinned_client_is_installed_once() {
+fn the_pinned_client_is_that_of_sweepctl_and_asked_for_once() {
     let checkout = checkout();
+    let tools = checkout.file("tools").display().to_string();
     let script =
-        "resolve_trace_source; echo \"is $?\"; install_agentic_deps; echo \"$TRACE_SOURCE_FLAG $AIPERF_DEPS_READY\"";
-    run(&checkout, &[], script).has(0, &["is 0", "--public-dataset semianalysis_cc_traces_weka_062126 1"]);
-    let calls = checkout.read("home/calls");
-    assert!(calls.contains("uv venv --python 3.11 "), "{calls}");
-    assert!(
-        calls.contains(" agentx-harness==1.0.12 datasets>=4.7.0 huggingface_hub[cli]>=0.25.0"),
-        "{calls}"
+        "resolve_trace_source; echo \"is $?\"; install_agentic_deps; echo \"$TRACE_SOURCE_FLAG $AIPERF_DEPS_READY\"
+        build_replay_cmd out; echo \"$REPLAY_CMD\"";
+    let ran = run(&checkout, &[], script);
+    ran.has(0, &["is 0", "--public-dataset semianalysis_cc_traces_weka_062126 1"]);
+    ran.has(
+        0,
+        &[
+            &format!("{tools}/agentx-harness-"),
+            "/bin/aiperf profile --scenario agentx --url ",
+        ],
     );
-    assert_eq!(calls.matches("uv pip").count(), 1, "{calls}");
+    let calls = checkout.read("home/calls");
+    assert!(!calls.contains("uv pip"), "{calls}");
     assert!(
         calls.contains("hf download --repo-type dataset semianalysisai/cc-traces-weka-062126\n"),
         "{calls}"
     );
+}
+
+#[test]
+fn requirements_of_the_checkout_come_beside_the_pinned_client() {
+    let checkout = checkout();
+    checkout.write("utils/agentic-benchmark/requirements.txt", "");
+    run(&checkout, &[], "install_agentic_deps; echo \"is $?\"").has(0, &["is 0"]);
+    let calls = checkout.read("home/calls");
+    assert!(calls.contains(" agentx-harness==1.0.12 -r "), "{calls}");
+    run(
+        &checkout,
+        &[("INCOMPLETE", "1")],
+        "install_agentic_deps; echo \"is $?\"",
+    )
+    .has(0, &["is 1", "not whole"]);
 }
 
 #[test]
@@ -112,7 +162,6 @@ fn a_client_that_the_checkout_brings_wins() {
 fn what_cannot_be_replayed_is_refused() {
     let checkout = checkout();
     let after = |call: &str| format!("{call}; echo \"is $?\"");
-    run(&checkout, &[("INCOMPLETE", "1")], &after("install_agentic_deps")).has(0, &["is 1", "not whole"]);
     run(&checkout, &[("HF_CODE", "5")], &after("resolve_trace_source")).has(0, &["is 5"]);
     let ran = run(
         &checkout,
@@ -144,11 +193,11 @@ fn the_command_and_its_variables() {
         0,
         &[
             "is 0",
-            "/venv/bin/aiperf profile --scenario inferencex-agentx-mvp --url http://localhost:8888 ",
+            "/bin/aiperf profile --scenario agentx --url http://localhost:8888 ",
             " --model alias --tokenizer org/m --concurrency 4 --benchmark-duration 3600 ",
             " --output-artifact-dir /out/aiperf_artifacts ",
             " --extra-inputs a:1 b:2 ",
-            " --unsafe-override --public-dataset semianalysis_cc_traces_weka_062126\n",
+            " --public-dataset semianalysis_cc_traces_weka_062126 --unsafe-override\n",
             "AIPERF_DATASET_CONFIGURATION_TIMEOUT=1800\n",
             "AIPERF_DATASET_WEKA_LIVE_ASSISTANT_RESPONSES=0\n",
             "AIPERF_SERVICE_PROFILE_CONFIGURE_TIMEOUT=1800\n",

@@ -24,8 +24,8 @@ use crate::step::eval::endpoint::Endpoint;
 const EVAL_LOG: &str = "eval.log";
 /// The file of the state folder that the eval reads its job from.
 const ENVELOPE: &str = "envelope.json";
-/// How long the eval may take to end: it ends its own child first, and stages what is there.
-const EVAL_GRACE: Duration = Duration::from_millis(4500);
+/// How long a client may take to end: it ends its own child first, and keeps what is there.
+const CLIENT_GRACE: Duration = Duration::from_millis(4500);
 
 /// What a server runs in.
 pub trait Around {
@@ -213,14 +213,19 @@ impl Served<'_> {
     ) -> Result<(), Failure> {
         if let Some(arguments) = &commands.client {
             show("launch: measuring throughput");
-            let watch = child::watch(job, self.place.client_log);
-            let outcome = process::run(child::of_arguments(arguments, job), &watch, &server.clients, show);
+            let watch = Watch {
+                grace: CLIENT_GRACE,
+                ..child::watch(job, self.place.client_log)
+            };
+            let mut client = child::of_arguments(arguments, job);
+            client.env("SWEEPCTL_ENVELOPE", job.state.join(ENVELOPE));
+            let outcome = process::run(client, &watch, &server.clients, show);
             finished(outcome, Kind::Benchmark, "the throughput client")?;
         }
         if let Some(arguments) = &commands.eval {
             show("launch: evaluating");
             let watch = Watch {
-                grace: EVAL_GRACE,
+                grace: CLIENT_GRACE,
                 ..child::watch(job, EVAL_LOG)
             };
             let outcome = process::run(child::of_arguments(arguments, job), &watch, &server.clients, show);

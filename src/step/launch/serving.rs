@@ -28,6 +28,17 @@ const THROUGHPUT: [&str; 12] = [
     "--backend={framework}",
     "--save={workspace}/{result-filename}.json",
 ];
+/// The client of replays, unless the engine names another. What else it needs it takes from the job.
+const REPLAY: [&str; 8] = [
+    "sweepctl",
+    "agentic",
+    "run",
+    "--endpoint=http://127.0.0.1:{port}",
+    "--model={model-name}",
+    "--tokenizer={model}",
+    "--result-dir={workspace}/agentic_results",
+    "--out={workspace}/{result-filename}.json",
+];
 /// The folder of the state folder that holds the files of a server.
 pub const FILES: &str = "engine";
 /// How many times its concurrency a client sends before it measures.
@@ -90,18 +101,15 @@ impl Serving {
             );
             return Err(Problem::file("", message).hint(hint));
         }
-        let client = match &row.topology.scenario {
-            Scenario::Agentic(_) => engine.replay.as_ref().map(|command| command.0.clone()),
-            Scenario::Fixed(_) => Some(engine.throughput.as_ref().map_or_else(throughput, |own| own.0.clone())),
+        let (own, default) = match &row.topology.scenario {
+            Scenario::Agentic(_) => (&engine.replay, &REPLAY[..]),
+            Scenario::Fixed(_) => (&engine.throughput, &THROUGHPUT[..]),
         };
-        if client.is_none() && !row.eval.eval_only {
-            let message = format!("the engine `{framework}` has no `replay`, and the job measures one");
-            return Err(Problem::file("", message).hint(hint));
-        }
+        let client = own.as_ref().map_or_else(|| built_in(default), |own| own.0.clone());
         Ok(Self {
             whose: format!("the engine `{framework}`"),
             server,
-            client,
+            client: Some(client),
             health: engine.health.clone(),
             files,
         })
@@ -131,13 +139,10 @@ pub fn variables(
     (variables, name)
 }
 
-/// The built-in throughput client.
-fn throughput() -> Vec<Template> {
+/// A built-in client.
+fn built_in(command: &[&str]) -> Vec<Template> {
     // Its placeholders are known, as a test holds.
-    THROUGHPUT
-        .iter()
-        .filter_map(|text| Template::parse(text).ok())
-        .collect()
+    command.iter().filter_map(|text| Template::parse(text).ok()).collect()
 }
 
 /// What a row takes of an engine, and which of its fields had a say in that.

@@ -1,15 +1,13 @@
 //! What the functions of the shell library do outside the shell: see docs/shell-library.md.
 //!
 //! Each module is one concern of a launch script: a server that gets ready, GPUs that are watched, throughput that is
-//! measured, an eval's files, a replay's command, processes that have to go.
+//! measured, an eval's files, processes that have to go.
 
 pub(crate) mod bench;
 pub(crate) mod eval_files;
 pub(crate) mod gpus;
 pub(crate) mod monitor;
 pub(crate) mod ready;
-pub(crate) mod replay;
-pub(crate) mod traces;
 pub(crate) mod tree;
 
 /// A process, which its number and the time of its start tell from later ones of the same number.

@@ -16,7 +16,7 @@ pub const SERVER_METRICS: &str = "server_metrics_export.json";
 
 /// A replay's files.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Files {
+pub(crate) struct Files {
     /// The records.
     pub records: PathBuf,
     /// The summary.
@@ -31,7 +31,7 @@ pub(super) struct Files {
 ///
 /// # Errors
 /// A folder that cannot be listed, no records, or no summary.
-pub(super) fn find(replay: &Path) -> Result<Files, Problem> {
+pub(crate) fn find(replay: &Path) -> Result<Files, Problem> {
     let artifacts = replay.join(ARTIFACTS);
     let is_folder = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
     if !is_folder(&artifacts) {

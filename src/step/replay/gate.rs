@@ -36,6 +36,14 @@ impl Summary {
     /// # Errors
     /// Counts that are missing or none, nothing completed, and too many errors.
     pub fn passes(&self) -> Result<(), Problems> {
+        self.passes_at(MAX_ERROR_RATE).map(drop)
+    }
+
+    /// Whether at most a share of its requests failed. Gives how many of how many.
+    ///
+    /// # Errors
+    /// As [`Self::passes`].
+    pub fn passes_at(&self, most: f64) -> Result<(f64, f64), Problems> {
         let mut problems = Problems::default();
         let mut count = |name: &str| match self.average(name) {
             Ok(count) => Some(count),
@@ -56,9 +64,9 @@ impl Summary {
         if completed <= 0.0 {
             return Err(self.problem("no request completed".to_owned()).into());
         }
-        match too_many(errors, completed) {
+        match more_than(most, errors, completed) {
             Some(message) => Err(self.problem(message).into()),
-            None => Ok(()),
+            None => Ok((errors, completed)),
         }
     }
 
@@ -106,12 +114,16 @@ impl Summary {
 
 /// Why so many errors are too many.
 pub(super) fn too_many(errors: f64, completed: f64) -> Option<String> {
+    more_than(MAX_ERROR_RATE, errors, completed)
+}
+
+fn more_than(most: f64, errors: f64, completed: f64) -> Option<String> {
     let rate = errors / completed;
-    (rate > MAX_ERROR_RATE).then(|| {
+    (rate > most).then(|| {
         format!(
             "{errors} of {completed} requests failed, {:.1} %; at most {:.0} % may",
             rate * 100.0,
-            MAX_ERROR_RATE * 100.0
+            most * 100.0
         )
     })
 }

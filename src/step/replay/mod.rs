@@ -117,6 +117,14 @@ pub fn check(folder: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), Proble
     Summary::read(&files.summary)?.passes()
 }
 
+/// Whether few enough requests of the replay in a folder failed, by its summary. Gives how many of how many.
+///
+/// # Errors
+/// As [`check`], with another share of failed requests than what is published may have.
+pub fn check_at(folder: &Path, most: f64) -> Result<(f64, f64), Problems> {
+    Summary::read(&files::find(folder)?.summary)?.passes_at(most)
+}
+
 fn aggregate(
     files: &Files,
     row: &Row,

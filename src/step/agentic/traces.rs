@@ -28,11 +28,11 @@ pub struct Source {
     pub dataset: String,
 }
 
-/// The source of a model, or the one that is asked for.
+/// The source of a model, or the one that is asked for: what names it, and the name.
 ///
 /// # Errors
 /// A name that is no loader's, with the nearest.
-pub fn resolve(asked: Option<&str>, model_prefix: &str) -> Result<Source, Problem> {
+pub fn resolve(asked: Option<(&str, &str)>, model_prefix: &str) -> Result<Source, Problem> {
     let all: Vec<Source> = SOURCES
         .iter()
         .flat_map(|(loader, dataset)| {
@@ -47,9 +47,9 @@ pub fn resolve(asked: Option<&str>, model_prefix: &str) -> Result<Source, Proble
         "semianalysis_cc_traces_weka_{DEFAULT}{}",
         if is_long { "" } else { SHORT }
     );
-    let name = asked.unwrap_or(&default);
+    let (from, name) = asked.unwrap_or(("", &default));
     all.iter().find(|source| source.loader == name).cloned().ok_or_else(|| {
-        let message = format!("WEKA_LOADER_OVERRIDE is `{name}`, which is no loader of the replay client");
+        let message = format!("{from} is `{name}`, which is no loader of the replay client");
         Problem::file("", message).hint(nearest(name, all.iter().map(|source| source.loader.as_str())))
     })
 }
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn a_named_loader_has_its_data_set() {
-        let dataset = |name: &str| resolve(Some(name), "dsv4").map(|source| source.dataset);
+        let dataset = |name: &str| resolve(Some(("--traces", name)), "dsv4").map(|source| source.dataset);
         let of = |end: &str| dataset(&format!("semianalysis_cc_traces_weka_{end}")).expect("a source");
         assert_eq!(of("with_subagents"), "semianalysisai/cc-traces-weka-061526");
         assert_eq!(
