@@ -2,8 +2,8 @@
 
 use clap::Subcommand;
 
-use super::agentic_watch::Watch;
 use super::agentic_run::Run;
+use super::agentic_watch::Watch;
 
 /// What is done with a replay.
 #[derive(Debug, Subcommand)]

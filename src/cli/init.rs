@@ -116,7 +116,9 @@ impl Init {
             .map(|line| vec![line.file.clone(), line.outcome.name().to_owned()])
             .collect();
         output::text(&output::table(&["file", ""], &rows))?;
-        output::text("\nNext: describe your runners and configs, then `sweepctl check`. See `sweepctl docs adopting`.\n")
+        output::text(
+            "\nNext: describe your runners and configs, then `sweepctl check`. See `sweepctl docs adopting`.\n",
+        )
     }
 
     /// Refuses what would leave a tree that `render --check` refuses.

@@ -1,8 +1,8 @@
 //! The commands: one file each, with its arguments and the call it makes.
 
 pub(crate) mod agentic;
-mod agentic_watch;
 mod agentic_run;
+mod agentic_watch;
 pub(crate) mod annotate;
 pub(crate) mod baseline;
 pub(crate) mod changelog;
@@ -43,11 +43,11 @@ pub(crate) mod output;
 mod own_command;
 pub(crate) mod plan;
 pub(crate) mod priority;
-mod published;
 pub(crate) mod provenance;
-pub(crate) mod recover;
+mod published;
 mod queue;
 pub(crate) mod recipe;
+pub(crate) mod recover;
 pub(crate) mod render;
 pub(crate) mod replay_of_script;
 mod replay_result;

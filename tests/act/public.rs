@@ -6,8 +6,8 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::harness::{Act, Repository, Run};
 use super::events;
+use super::harness::{Act, Repository, Run};
 use crate::eval::tools;
 use crate::slurm::cluster::cluster;
 use crate::support::project;

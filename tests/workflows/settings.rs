@@ -155,7 +155,10 @@ fn the_form_of_a_dispatch_may_have_few_inputs() {
             "asked"
         ]
     );
-    assert!(text.contains(r#"${ASKED:+"--asked=$ASKED"}"#) && !text.contains("--trim-conc=") , "{text}");
+    assert!(
+        text.contains(r#"${ASKED:+"--asked=$ASKED"}"#) && !text.contains("--trim-conc="),
+        "{text}"
+    );
     let output = run(root, ["workflow", "check"]);
     assert!(output.status.success(), "{}", stderr(&output));
 }

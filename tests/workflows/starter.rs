@@ -105,7 +105,8 @@ fn a_workflow_of_ones_own_may_stay_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let root = folder.path();
     let own = ".github/workflows/mine.yml";
-    let text = "on: push\njobs:\n  a:\n    runs-on: x\n    needs: nobody\n    steps:\n    - uses: actions/checkout@v4\n";
+    let text =
+        "on: push\njobs:\n  a:\n    runs-on: x\n    needs: nobody\n    steps:\n    - uses: actions/checkout@v4\n";
     write(root, own, text);
     assert!(run(root, ["init", "."]).status.success());
     for command in [&["render", "--check"][..], &["workflow", "check"]] {

@@ -366,7 +366,9 @@ fn held(row: &EvalRow, thresholds: &Thresholds) -> Score {
         score: row.score,
         score_name: row.score_name.clone(),
         floor,
-        passed: floor.zip(row.worst).is_some_and(|(floor, worst)| bound.admits(worst, floor)),
+        passed: floor
+            .zip(row.worst)
+            .is_some_and(|(floor, worst)| bound.admits(worst, floor)),
     }
 }
 

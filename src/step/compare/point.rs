@@ -68,7 +68,12 @@ impl<'de> Deserialize<'de> for Parts {
             };
             (name, part)
         };
-        Ok(Self(Field::of_points().filter(|(field, _)| stands_alone(*field)).map(part).collect()))
+        Ok(Self(
+            Field::of_points()
+                .filter(|(field, _)| stands_alone(*field))
+                .map(part)
+                .collect(),
+        ))
     }
 }
 
