@@ -139,6 +139,8 @@ const WHOLE: [(Kind, &str); 11] = [
       passed: [/b]
       of: [/c]
       unserved: [/d]
+      unscored: /g
+      filter: f
       unserved-rows:
         rows: /rows
         text: /text
@@ -154,6 +156,11 @@ const WHOLE: [(Kind, &str); 11] = [
         cases: 1
         checks: 2
         deadline-seconds: 900
+      other:
+        arguments: ["{limit}"]
+        cases: 1
+        checks: 1
+        takes-limit: true
 ",
     ),
     (
@@ -402,7 +409,6 @@ priority: labels
 launch-secrets: [S]
 max-attempts: 2
 dispatch-inputs: 10
-priority: labels
 checkout: { submodules: recursive, token-secret: T, whole-history: true }
 env: { A: b }
 publish: recipe

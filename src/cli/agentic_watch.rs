@@ -22,9 +22,9 @@ From a runner and a Slurm job to its logs:
   ls WORKDIR/outputs/JOB/logs/
 
 Examples:
-  sweepctl agentic watch logs/benchmark.out logs/*_prefill_w*.out logs/*_decode_w*.out logs/*_frontend_*.out
-  sweepctl agentic watch logs/*.out --metrics prefill=http://n1:8081/metrics --metrics decode=http://n2:8081/metrics
-  sweepctl agentic watch logs/*.out --samples 4 --interval 60 --record watch.json --run 1234567890
+  sweepctl agentic watch logs/benchmark.out logs/*_w*.out logs/*_frontend_*.out
+  sweepctl agentic watch logs/*.out --metrics prefill=http://n1:8081/metrics
+  sweepctl agentic watch logs/*.out --samples 4 --record watch.json
 
 More: sweepctl docs evidence";
 

@@ -312,7 +312,7 @@ const MUTATIONS: &[Mutation] = &[
         "the envelopes of another bucket",
         JOBS,
         "envelopes: ${{ fromJson(needs.decide.outputs.[= bucket.name =]_inputs)",
-        "envelopes: ${{ fromJson(needs.decide.outputs.multi_node_1k1k_inputs)",
+        "envelopes: ${{ fromJson(needs.decide.outputs.single_node_8k1k_inputs)",
         Faults,
         "sweep-evals",
     ),
