@@ -157,7 +157,7 @@ const WHOLE: [(Kind, &str); 11] = [
         checks: 2
         deadline-seconds: 900
       other:
-        arguments: ["{limit}"]
+        arguments: [\"{limit}\"]
         cases: 1
         checks: 1
         takes-limit: true

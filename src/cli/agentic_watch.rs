@@ -122,13 +122,10 @@ impl Watch {
         }
         let run = self.run.map_or_else(|| "RUN".to_owned(), |run| run.to_string());
         let recorded = match &self.record {
-            Some(path) => format!("what was seen is in {}; ", path.display()),
-            None => "write down what was seen with --record FILE; ".to_owned(),
+            Some(path) => format!("it is kept in {}", path.display()),
+            None => "keep it with --record FILE".to_owned(),
         };
-        let hint = format!(
-            "{recorded}no result of this run can count. Ask before it is stopped, and stop it with `gh run cancel {run}`, so \
-             that the job cleans up"
-        );
+        let hint = format!("{recorded}, ask, and stop it with `gh run cancel {run}`");
         let log = place.map(|at| at.text.clone()).filter(|text| !text.is_empty());
         Problem::file(&file, message).hint(hint).log(log.into_iter().collect())
     }

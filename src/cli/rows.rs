@@ -22,6 +22,7 @@ use crate::matrix::row::{Row, Scenario};
 use crate::matrix::shard;
 use crate::plan_files::{self, Index};
 use crate::runner::{self, RunnerFile};
+use crate::step::launch::runnable;
 
 /// What to write for workflows.
 #[derive(Debug, Args)]
@@ -77,6 +78,9 @@ impl EmitArgs {
         json: bool,
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
+        // Anew: what was asked of the sweep may name another evaluator than the policy does.
+        let rows: Vec<Row> = buckets.values().flatten().map(|envelope| envelope.row.clone()).collect();
+        runnable::check(&rows, None, &|_| true, &[".".into()])?;
         let settings = workflow_settings(Path::new("."))?;
         let mut buckets = buckets.clone();
         queue::score(&mut buckets, Path::new("."), &settings, &Trigger::of_run()?)?;

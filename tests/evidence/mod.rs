@@ -174,22 +174,17 @@ impl Downloaded {
 
     /// What the collectors make of it.
     fn collected(&self) {
-        for (what, out, ledger) in [
-            ("evals", "eval_results_all", "ledger-evals"),
-            ("results", "results_bmk", "ledger-results"),
-        ] {
-            std::fs::create_dir_all(self.path().join("run").join(out)).expect("a folder");
-            std::fs::create_dir_all(self.path().join("run").join(ledger)).expect("a folder");
-            let mut collect = sweepctl(self.path());
-            collect.args(["collect", what, "run", "--plan", "run/plan.json", "--strict"]);
-            collect.args([
-                "--out",
-                &format!("run/{out}"),
-                "--ledger",
-                &format!("run/{ledger}/{what}.json"),
-            ]);
-            let (code, _, stderr) = run(&mut collect);
-            assert_eq!(code, 0, "{stderr}");
+        let mut collect = sweepctl(self.path());
+        collect.args(["collect", "sweep", "run", "--plan", "run/plan.json", "--strict"]);
+        collect.args(["--thresholds", "thresholds.yaml", "--out", "collected"]);
+        let (code, _, stderr) = run(&mut collect);
+        assert_eq!(code, 0, "{stderr}");
+        // As the artifacts of a run are downloaded.
+        let at = |name: &str| self.path().join(name);
+        std::fs::create_dir_all(at("run/ledger")).expect("a folder");
+        std::fs::rename(at("collected/ledger.json"), at("run/ledger/ledger.json")).expect("moved");
+        for name in ["results_bmk", "eval_results_all"] {
+            std::fs::rename(at("collected").join(name), at("run").join(name)).expect("moved");
         }
     }
 
@@ -446,10 +441,10 @@ fn the_run_and_its_collectors_ended_well() {
     });
     folder.fails(&["collection"], "the run ended with failure");
     let folder = Downloaded::new();
-    folder.remove("run/ledger-evals");
+    folder.remove("run/ledger");
     folder.fails(&["collection"], "the ledger of the collector is missing");
     let folder = Downloaded::new();
-    folder.edit("run/ledger-results/results.json", |ledger| {
+    folder.edit("run/ledger/ledger.json", |ledger| {
         ledger["jobs"][0]["state"] = "missing".into();
     });
     folder.fails(&["collection"], "is missing");

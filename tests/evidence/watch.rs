@@ -302,7 +302,8 @@ fn logs_that_grow_and_rotate_are_read_on() {
         .expect("open");
     file.write_all(TOTALS.as_bytes()).expect("written");
     let output = child.wait_with_output().expect("it ends");
-    let report: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let report: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {}", String::from_utf8_lossy(&output.stderr)));
     assert_eq!(
         (&report["phase"]["name"], &report["completed"]),
         (&"profiling".into(), &1200.into()),

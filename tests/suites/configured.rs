@@ -115,7 +115,7 @@ fn a_source_is_fetched_once_and_checked() {
 
     let desk = Desk::with(&archive(&serve(packed("print()")), &sum));
     let said = text(&desk.eval(&server, ("sums", "small_sums"), &[], &[]));
-    assert!(said.contains("is another: the digest of its 1 files is"), "{said}");
+    assert!(said.contains("is another: the digest of its 1 file is"), "{said}");
     let done = desk.eval(
         &server,
         ("sums", "small_sums"),

@@ -443,3 +443,25 @@ fn a_secret_may_have_another_variable() {
         assert!(problems.contains(&format!("the variable `{name}`")), "{problems}");
     }
 }
+
+/// A job that took another bucket's envelopes would run, and what was planned would not.
+#[test]
+fn every_sweep_job_reads_its_own_bucket() {
+    for name in ["run-sweep.yml", "e2e-tests.yml"] {
+        let text = std::fs::read_to_string(project().join(".github/workflows").join(name)).expect("a file");
+        let jobs: Vec<&str> = text.split("\n  sweep-").skip(1).collect();
+        assert_eq!(jobs.len(), 12, "{name}");
+        for job in jobs {
+            let bucket = job.split_once("bucket: ").expect("a bucket").1;
+            let bucket = bucket.split_whitespace().next().expect("its name");
+            let of_job = job.split("\n\n").next().expect("the job");
+            for (suffix, least) in [("_jobs", 1), ("_shards", 1), ("_inputs", 2)] {
+                let read = of_job.split("needs.decide.outputs.").skip(1);
+                let names = read.map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next());
+                let names: Vec<&str> = names.flatten().filter(|n| n.ends_with(suffix) && *n != "canary_jobs").collect();
+                assert!(names.len() >= least, "{name} {bucket}: {names:?}");
+                assert!(names.iter().all(|n| *n == format!("{bucket}{suffix}")), "{name} {bucket}: {names:?}");
+            }
+        }
+    }
+}

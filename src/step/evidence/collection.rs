@@ -11,8 +11,8 @@ use super::material::{Material, PROVENANCE, how};
 use crate::ledger::{Job, State};
 use crate::matrix::envelope::Envelope;
 
-/// The artifacts that collectors keep their ledgers in.
-const LEDGERS: [&str; 2] = ["ledger-results", "ledger-evals"];
+/// The artifact that the collector keeps its ledger in.
+const LEDGER: &str = "ledger";
 
 /// A ledger's file.
 #[derive(Deserialize)]
@@ -20,12 +20,12 @@ struct Ledger {
     jobs: Vec<Job>,
 }
 
-/// The workflow concluded with success, and the collectors found everything of every job.
+/// The workflow concluded with success, and the collector found everything of every job.
 pub(super) fn look(material: &Material) -> Line {
     let mut look = Look::new(
         material,
         "collection",
-        "the workflow ended with success, and the collectors found everything of every job",
+        "the workflow ended with success, and the collector found everything of every job",
     );
     look.applies();
     let account = material.root.join(PROVENANCE);
@@ -41,23 +41,20 @@ pub(super) fn look(material: &Material) -> Line {
             (None, _) => look.fail(&account, "it does not say how the run ended"),
         },
     }
-    let throughput: Vec<&Envelope> = material.throughput().collect();
-    let evals: Vec<&Envelope> = material.evals().collect();
-    for (name, jobs) in LEDGERS.into_iter().zip([throughput, evals]) {
-        if !jobs.is_empty() {
-            ledger(material, name, &jobs, &mut look);
-        }
+    let planned: Vec<&Envelope> = material.throughput().chain(material.evals()).collect();
+    if !planned.is_empty() {
+        ledger(material, &planned, &mut look);
     }
     look.line("")
 }
 
-fn ledger(material: &Material, name: &str, planned: &[&Envelope], look: &mut Look<'_>) {
-    let missing = material.root.join(name);
-    let Some(folder) = material.folder(name) else {
+fn ledger(material: &Material, planned: &[&Envelope], look: &mut Look<'_>) {
+    let missing = material.root.join(LEDGER);
+    let Some(folder) = material.folder(LEDGER) else {
         look.fail(&missing, "the ledger of the collector is missing");
         return;
     };
-    let files: Vec<PathBuf> = folder.named("", ".json").map(|name| folder.path.join(name)).collect();
+    let files: Vec<PathBuf> = folder.named("ledger", ".json").map(|name| folder.path.join(name)).collect();
     let mut found: HashMap<String, Job> = HashMap::new();
     for path in &files {
         let read = json(path).and_then(|value| {
