@@ -109,6 +109,7 @@ fn more_than_a_tenth_of_failures_is_no_measurement_whatever_the_client_bears() {
     let mut process = |errors: u64| {
         counts["request_count"] = json!({"avg": 100 - errors});
         counts["error_request_count"] = json!({"avg": errors});
+        counts["completed_request_count"] = json!({"avg": 100});
         desk.write(summary, &counts.to_string());
         let args = [
             "result",

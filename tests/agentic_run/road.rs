@@ -38,7 +38,8 @@ fn an_agentic_row_goes_from_launch_through_upload_and_gate_to_the_collector() {
     let traces = host.file("traces").display().to_string();
     std::fs::write(host.file("configs/engines.yaml"), engines(&traces)).expect("a file");
     let mut job = job();
-    job["row"]["runner"] = json!("h200");
+    // The stand-in for the engine takes no sizes.
+    job["row"]["tp"] = json!(1);
     let done = run(host
         .launch(&job, &[])
         .env("SWEEPCTL_TOOLS", tools::folder())
