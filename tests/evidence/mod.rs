@@ -181,7 +181,7 @@ impl Downloaded {
             std::fs::create_dir_all(self.path().join("run").join(out)).expect("a folder");
             std::fs::create_dir_all(self.path().join("run").join(ledger)).expect("a folder");
             let mut collect = sweepctl(self.path());
-            collect.args(["collect", what, "run", "--plan", "run/plan.json", "--strict"]);
+            collect.args(["collect", what, "run", "--plan", "run/plan.json"]);
             collect.args([
                 "--out",
                 &format!("run/{out}"),
