@@ -286,7 +286,7 @@ fn an_endpoint_that_does_not_answer_disqualifies_once_the_replay_runs() {
 #[test]
 fn logs_that_grow_and_rotate_are_read_on() {
     let logs = Logs::new(&[("benchmark.out", WARMUP)]);
-    let mut command = logs.command(&["benchmark.out", "--samples", "20", "--interval", "0.2"]);
+    let mut command = logs.command(&["benchmark.out", "--samples", "80"]);
     let child = command
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -335,7 +335,15 @@ fn on_a_terminal_it_is_a_page() {
     let client = format!("{PROFILING}{TOTALS}");
     let logs = Logs::new(&[("benchmark.out", &client), ("n1_decode_w0.out", &oom)]);
     let args = ["benchmark.out", "n1_decode_w0.out", "--run", "4242"];
-    terminal::held("agentic_watch_disqualified", &logs.command(&args));
+    // Findings are not wrapped: their lines may be longer than the terminal is wide.
+    let text = terminal::shown(&logs.command(&args), 120);
+    insta::with_settings!({
+        snapshot_path => concat!(env!("CARGO_MANIFEST_DIR"), "/snapshots"),
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!("agentic_watch_disqualified", text);
+    });
     let worker = vllm(8, 0, 40.0, 400.0) + &vllm(8, 0, 41.0, 410.0);
     let logs = Logs::new(&[("benchmark.out", &client), ("n1_decode_w0.out", &worker)]);
     terminal::held(
