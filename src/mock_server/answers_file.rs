@@ -25,6 +25,7 @@ struct Line {
     question: String,
     answer: Option<Written>,
     tool_calls: Option<Vec<WrittenCall>>,
+    text: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -41,7 +42,7 @@ enum Written {
 }
 
 /// The pairs of each file. A question counts once, in the file that has it first; fields of a line other than
-/// `question`, `answer` and `tool_calls` are ignored.
+/// `question`, `answer`, `tool_calls` and, without these, `text` are ignored.
 ///
 /// # Errors
 /// Files that cannot be read, and every line that is no question with a number or a letter as its answer, or that
@@ -102,9 +103,10 @@ impl Seen {
         if question.is_empty() {
             return Err((1, "the question is empty".to_owned(), SHAPE));
         }
-        let truth = match (line.answer, line.tool_calls) {
-            (Some(answer), None) => stated(answer)?,
-            (None, Some(calls)) => Truth::Calls(calls.into_iter().map(WrittenCall::call).collect()),
+        let truth = match (line.answer, line.tool_calls, line.text) {
+            (Some(answer), None, _) => stated(answer)?,
+            (None, Some(calls), _) => Truth::Calls(calls.into_iter().map(WrittenCall::call).collect()),
+            (None, None, Some(text)) => Truth::Text(text),
             _ => return Err((1, "a line has either `answer` or `tool_calls`".to_owned(), SHAPE)),
         };
         match self.0.get(&question) {

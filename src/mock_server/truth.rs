@@ -20,6 +20,8 @@ pub enum Truth {
     Choice(char),
     /// The tools that are called, in order; none where no tool fits.
     Calls(Vec<Call>),
+    /// A text, as it is.
+    Text(String),
 }
 
 impl Truth {
@@ -55,6 +57,7 @@ impl Truth {
                 Self::Choice((b'A' + (*letter as u8 - b'A' + step) % choices) as char)
             }
             Self::Calls(_) => Self::Calls(Vec::new()),
+            Self::Text(_) => Self::Text("I do not know.".to_owned()),
         }
     }
 
@@ -74,6 +77,7 @@ impl Truth {
             Self::Choice(letter) => format!("The answer is ({letter}).{last_line}"),
             Self::Calls(calls) if calls.is_empty() => "No tool fits.".to_owned(),
             Self::Calls(_) => format!("The answer is {self}."),
+            Self::Text(text) => text.clone(),
         }
     }
 }
@@ -83,6 +87,7 @@ impl fmt::Display for Truth {
         match self {
             Self::Number(number) => number.fmt(f),
             Self::Choice(letter) => letter.fmt(f),
+            Self::Text(text) => text.fmt(f),
             Self::Calls(calls) => {
                 let calls: Vec<String> = calls
                     .iter()

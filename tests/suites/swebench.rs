@@ -180,7 +180,7 @@ fn one_request_an_instance_is_scored_too_and_may_stay_unscored() {
     let desk = desk();
     let diff = "```diff\n--- a/calc.py\n+++ b/calc.py\n@@ -1,2 +1,2 @@\n def add(a, b):\n-    return a - b\n+    return a + b\n```";
     let file = desk.at("answers.jsonl");
-    std::fs::write(&file, json!({"question": ISSUE, "answer": diff}).to_string()).expect("written");
+    std::fs::write(&file, json!({"question": ISSUE, "text": diff}).to_string()).expect("written");
     let at_once = ("SWEBENCH_GEN_MODE", "single-shot");
     let server = Server::start(&["--answers", file.to_str().expect("UTF-8")]);
     let done = run(&desk, &server, &[at_once, ("SWEBENCH_SKIP_SCORE", "true")]);
@@ -233,7 +233,7 @@ fn what_goes_wrong_is_told_with_its_evidence() {
 }
 
 fn patch_server(desk: &Desk) -> Server {
-    let answer = json!({"question": ISSUE, "answer": "diff --git a/calc.py b/calc.py\n-a\n+b"});
+    let answer = json!({"question": ISSUE, "text": "diff --git a/calc.py b/calc.py\n-a\n+b"});
     let file = desk.at("answers.jsonl");
     std::fs::write(&file, answer.to_string()).expect("written");
     Server::start(&["--answers", file.to_str().expect("UTF-8")])
