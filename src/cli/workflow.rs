@@ -37,7 +37,7 @@ first, its results are uploaded whatever happened and before the gate, and it is
 actions pinned by commit; a time limit and permissions on every job; no credentials left by a checkout.
 
 Of a folder, files that `unmanaged` in configs/workflows.yaml names and the repository's own composite actions are read \
-for their calls and not checked, and not counted; name one to check it.
+for their calls and not checked, and not counted; name one to check it, as if sweepctl had a part in it.
 
 Examples:
   sweepctl workflow check
@@ -112,7 +112,9 @@ impl Check {
             }
         }
         let names: Vec<String> = asked.iter().map(|path| path.display().to_string()).collect();
-        if let Err(found) = check::check(&sources) {
+        let files = self.paths.iter().filter(|path| path.is_file());
+        let by_name: Vec<String> = files.map(|path| path.display().to_string()).collect();
+        if let Err(found) = check::check_named(&sources, &by_name) {
             problems
                 .0
                 .extend(found.0.into_iter().filter(|problem| names.contains(&problem.file)));

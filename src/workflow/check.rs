@@ -226,7 +226,18 @@ const FAR: usize = 40;
 /// # Errors
 /// Every finding, each at its place. Files that are no YAML are said, and the others are checked without them.
 pub fn check(sources: &[Arc<Source>]) -> Result<(), Problems> {
-    let (files, mut problems) = Files::parse(sources);
+    check_named(sources, &[])
+}
+
+/// [`check`], where the files of some names are held to the rules of this tool's own, whoever wrote them.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_named(sources: &[Arc<Source>], named: &[String]) -> Result<(), Problems> {
+    let (mut files, mut problems) = Files::parse(sources);
+    for (own, file) in files.own.iter_mut().zip(&files.files) {
+        *own |= named.contains(&file.source.name);
+    }
     for source in sources {
         if source.text.len() > checks::limits::MAX_FILE_BYTES {
             problems.push(too_large(source));
