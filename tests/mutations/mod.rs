@@ -309,14 +309,6 @@ const MUTATIONS: &[Mutation] = &[
         "has no value",
     ),
     (
-        "the envelopes of another bucket",
-        JOBS,
-        "envelopes: ${{ fromJson(needs.decide.outputs.[= bucket.name =]_inputs)",
-        "envelopes: ${{ fromJson(needs.decide.outputs.multi_node_1k1k_inputs)",
-        Faults,
-        "sweep-evals",
-    ),
-    (
         "the envelope of another matrix field",
         SHARD,
         "toJson(matrix.envelope)",
