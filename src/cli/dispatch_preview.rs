@@ -7,7 +7,6 @@ use serde::Serialize;
 use super::plan::PlanArgs;
 use super::rows::{self, Cost};
 use crate::config::asked::Asked;
-use crate::config::problem::Problems;
 use crate::github::dispatch::Comparison;
 use crate::matrix::bucket::{self, Buckets};
 use crate::repo::Repo;
@@ -62,6 +61,6 @@ pub fn of_pull(compared: &Comparison, asked: &Asked) -> anyhow::Result<Option<Pr
         "--configs-from=head".to_owned(),
     ];
     let plan = PlanArgs::read(refs.into_iter().chain(asked.flags()))?.plan()?;
-    let buckets = bucket::of_plan(&plan, asked).map_err(Problems::from)?;
+    let buckets = bucket::of_plan(&plan, asked)?;
     Ok(Some(Preview::of(&buckets)))
 }
