@@ -56,7 +56,7 @@ fn job_of(name: &str, ended: &str) -> Value {
 fn of_line(columns: &[&str]) -> GitHub {
     let failed = job_of(columns[0], columns[1]);
     let attempts: u64 = columns[3].parse().expect("a number");
-    let github = github("completed", "failure", &[failed.clone()]);
+    let github = github("completed", "failure", std::slice::from_ref(&failed));
     let mut run = run(77, "failure");
     run["run_attempt"] = json!(attempts);
     github.on(RUN, run);
@@ -191,7 +191,7 @@ fn a_job_that_an_attempt_did_not_run_was_not_started_again() {
     // Attempt 2 ran another job; GitHub lists this one as it was.
     let failed = job_of("gpu", "failure / Launch");
     for number in [1, 2] {
-        github.on(&attempt(number), jobs(&[failed.clone()]));
+        github.on(&attempt(number), jobs(std::slice::from_ref(&failed)));
     }
     let printed = judged(&github.run(&["triage", "77"]));
     assert_eq!(
