@@ -64,6 +64,12 @@ pub struct EvalRow {
     /// What became of the answers of the job while it ran; for people, and not published.
     #[serde(skip)]
     pub answers: Option<Answers>,
+    /// How often all samples were run, where the benchmark says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
+    /// The standard deviation of the score over repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
     /// There where a limit on samples was set: such a row measures no model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub diagnostic: bool,
@@ -188,6 +194,8 @@ fn row(
         score_name: chosen.line.name(),
         score_se: StdErr::of(chosen.line.stderr),
         higher_is_better: chosen.less_is_better.then_some(false),
+        repeats: metrics.get("repeats").and_then(Cell::integer),
+        spread: metrics.get("spread").and_then(Cell::number),
         ..base.clone()
     })
 }
@@ -247,6 +255,8 @@ fn base(meta: &MetaEnv, conc: u64, result: &ResultFile, source: &str) -> EvalRow
         score_se: None,
         higher_is_better: None,
         answers: meta.answers.0,
+        repeats: None,
+        spread: None,
         diagnostic: false,
     }
 }
