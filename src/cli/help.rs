@@ -27,16 +27,8 @@ const HEADINGS: [Heading; 4] = [
     },
     Heading {
         title: "Workflows and configs",
-        commands: &[
-            "render",
-            "workflow",
-            "recipe",
-            "changelog",
-            "schema",
-            "mock-server",
-            "docs",
-        ],
-        more: &["shell-library", "findings", "completions", "man", "help"],
+        commands: &["render", "workflow", "changelog", "schema", "mock-server", "docs"],
+        more: &["shell-library", "recipe", "findings", "completions", "man", "help"],
     },
     Heading {
         title: "Steps of workflows",
