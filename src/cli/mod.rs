@@ -146,7 +146,7 @@ enum Command {
     Envelope(envelope::OpenEnvelope),
     /// Write the workflows from templates and configs
     Render(render::Render),
-    /// Write accuracy benchmarks into recipes of srt-slurm, and check recipes
+    /// Write accuracy benchmarks into srt-slurm recipes, and check them
     #[command(subcommand)]
     Recipe(recipe::RecipeCommand),
     /// Check workflow files, and simulate their runs

@@ -1,5 +1,6 @@
 //! `sweepctl collect`: sets and aggregates of a whole sweep, held against its plan.
 
+mod accuracy;
 mod evals;
 mod results;
 

@@ -52,6 +52,12 @@ pub struct EvalRow {
     /// The worst of the numbers that the gate holds against the task's floor; `None` where one cannot be read.
     #[serde(skip)]
     pub worst: Option<f64>,
+    /// How often all samples were run, where the benchmark says so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
+    /// The standard deviation of the score over repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
     /// There where a limit on samples was set: such a row measures no model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub diagnostic: bool,
@@ -180,6 +186,8 @@ fn row(
         score_se: StdErr::of(chosen.line.stderr),
         higher_is_better: chosen.less_is_better.then_some(false),
         worst: worst(&chosen),
+        repeats: metrics.get("repeats").and_then(Cell::integer),
+        spread: metrics.get("spread").and_then(Cell::number),
         ..base.clone()
     })
 }
@@ -219,6 +227,8 @@ fn base(meta: &MetaEnv, prefix: Option<&str>, conc: u64, result: &ResultFile, so
         answers: meta.answers.0,
         job_id: None,
         worst: None,
+        repeats: None,
+        spread: None,
         diagnostic: result.limit().is_some(),
     }
 }

@@ -15,6 +15,7 @@ use crate::config::thresholds::Thresholds;
 use crate::ledger::{Job, Score};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Row;
+use crate::step::results::accuracy;
 use crate::step::results::file::Folder;
 use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
@@ -127,7 +128,10 @@ fn read_sets<'f>(
 ) -> (Vec<Set<'f>>, HashMap<String, Found>) {
     let read: Vec<_> = folders
         .par_iter()
-        .map(|folder| read_set(root, folder, planned))
+        .map(|folder| {
+            let is_of_set = |set: &Folder| set.has(meta::NAME) && folder.path.starts_with(&set.path);
+            read_set(root, folder, planned, || folders.iter().any(is_of_set))
+        })
         .collect();
     let (mut sets, mut broken) = (Vec::new(), HashMap::new());
     for (set, folder) in read.into_iter().zip(folders) {
@@ -144,12 +148,18 @@ fn read_sets<'f>(
     (sets, broken)
 }
 
-fn read_set<'f>(root: &Path, folder: &'f Folder, planned: &Planned<'_>) -> Result<Option<Set<'f>>, Problem> {
+fn read_set<'f>(
+    root: &Path,
+    folder: &'f Folder,
+    planned: &Planned<'_>,
+    is_of_set: impl Fn() -> bool,
+) -> Result<Option<Set<'f>>, Problem> {
     let name = source(root, &folder.path);
     if !folder.has(meta::NAME) {
-        return match folder.named("results", ".json").next() {
-            None => Ok(None),
-            Some(_) => Err(
+        let has_result = folder.named("results", ".json").next().is_some();
+        return match has_result || (accuracy::is_there(folder) && !is_of_set()) {
+            false => Ok(None),
+            true => Err(
                 Problem::file(&name, format!("{name}: there are results, but no {}", meta::NAME))
                     .hint("nothing says which job they are of: see what its stage step kept"),
             ),
@@ -234,21 +244,32 @@ impl<'f> Gathered<'f> {
 /// The rows of a set; `job` is the planned one that it is of.
 fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Thresholds) -> Gathered<'f> {
     let was_limited = job.is_some_and(|job| is_limit(job.overrides.asked.eval_limit.as_deref().unwrap_or("")));
+    let outputs = accuracy::outputs(&set.folder.path);
     let (files, problems) = match set.meta.is_batch() {
+        // An accuracy benchmark leaves outputs of its own, and no result file.
+        _ if !outputs.is_empty() && set.folder.named("results", ".json").next().is_none() => Files::default(),
         true => batch_files(&set),
         false => single_file(&set),
     };
+    let conc = set.meta.cell("conc").integer().unwrap_or(0);
     let mut rows = Vec::new();
     let mut found = Vec::new();
     let problem = |message: String| {
         Problem::file(&set.source, format!("{}: {message}", set.source)).hint("see the log of its eval")
     };
     found.extend(problems.into_iter().map(problem));
-    let written = files.iter().map(|(_, path)| name::written(path)).max().unwrap_or(0);
-    for (conc, path) in files {
+    let paths = files.iter().map(|(_, path)| path);
+    let paths = paths.chain(outputs.iter().map(|output| &output.path));
+    let written = paths.map(|path| name::written(path)).max().unwrap_or(0);
+    let results = files.into_iter().map(|(conc, path)| {
+        let result = ResultFile::read(&path);
+        (conc, path, result)
+    });
+    let outputs = outputs.into_iter().map(|output| (conc, output.path, output.result));
+    for (conc, path, result) in results.chain(outputs) {
         let name = source(root, &path);
         let failed = |reason: String| Problem::file(&name, reason).hint("see the log of its eval");
-        match ResultFile::read(&path) {
+        match result {
             Err(reason) => found.push(failed(format!("{name} {reason}"))),
             Ok(result) => {
                 let (of_file, problems) = eval_row::rows(&set.meta, job, conc, &result, &name, thresholds);

@@ -3,6 +3,7 @@
 //! All of it was written on other machines, by programs that were killed at any moment, about text that a model
 //! wrote. Sizes are bounded, links are not followed, and one strange value does not lose the file around it.
 
+pub mod accuracy;
 pub(crate) mod answers;
 pub(crate) mod blank;
 pub(crate) mod duplicates;
