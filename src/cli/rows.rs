@@ -79,7 +79,11 @@ impl EmitArgs {
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
         // Anew: what was asked of the sweep may name another evaluator than the policy does.
-        let rows: Vec<Row> = buckets.values().flatten().map(|envelope| envelope.row.clone()).collect();
+        let rows: Vec<Row> = buckets
+            .values()
+            .flatten()
+            .map(|envelope| envelope.row.clone())
+            .collect();
         runnable::check(&rows, None, &|_| true, &[".".into()])?;
         let settings = workflow_settings(Path::new("."))?;
         let mut buckets = buckets.clone();

@@ -458,9 +458,15 @@ fn every_sweep_job_reads_its_own_bucket() {
             for (suffix, least) in [("_jobs", 1), ("_shards", 1), ("_inputs", 2)] {
                 let read = of_job.split("needs.decide.outputs.").skip(1);
                 let names = read.map(|rest| rest.split(|c: char| c != '_' && !c.is_ascii_alphanumeric()).next());
-                let names: Vec<&str> = names.flatten().filter(|n| n.ends_with(suffix) && *n != "canary_jobs").collect();
+                let names: Vec<&str> = names
+                    .flatten()
+                    .filter(|n| n.ends_with(suffix) && *n != "canary_jobs")
+                    .collect();
                 assert!(names.len() >= least, "{name} {bucket}: {names:?}");
-                assert!(names.iter().all(|n| *n == format!("{bucket}{suffix}")), "{name} {bucket}: {names:?}");
+                assert!(
+                    names.iter().all(|n| *n == format!("{bucket}{suffix}")),
+                    "{name} {bucket}: {names:?}"
+                );
             }
         }
     }

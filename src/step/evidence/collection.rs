@@ -54,7 +54,10 @@ fn ledger(material: &Material, planned: &[&Envelope], look: &mut Look<'_>) {
         look.fail(&missing, "the ledger of the collector is missing");
         return;
     };
-    let files: Vec<PathBuf> = folder.named("ledger", ".json").map(|name| folder.path.join(name)).collect();
+    let files: Vec<PathBuf> = folder
+        .named("ledger", ".json")
+        .map(|name| folder.path.join(name))
+        .collect();
     let mut found: HashMap<String, Job> = HashMap::new();
     for path in &files {
         let read = json(path).and_then(|value| {
