@@ -57,6 +57,11 @@ fn answer(stream: TcpStream) -> Option<()> {
     Some(())
 }
 
+/// The run itself, as far as its statistics read it.
+const RUN: &str = r#"{"id": 1, "run_attempt": 1, "path": ".github/workflows/run-sweep.yml", "event": "push",
+    "status": "in_progress", "conclusion": null, "head_sha": "1111111111111111111111111111111111111111",
+    "html_url": "https://github.com/acme/bench/actions/runs/1", "created_at": "2026-11-01T08:00:00Z"}"#;
+
 fn reply(posts: bool, path: &str) -> (&'static str, &'static str) {
     match path.rsplit('/').next() {
         _ if posts => (
@@ -68,6 +73,7 @@ fn reply(posts: bool, path: &str) -> (&'static str, &'static str) {
         Some("runs") => ("200 OK", r#"{"total_count": 0, "workflow_runs": []}"#),
         Some("artifacts") => ("200 OK", r#"{"total_count": 0, "artifacts": []}"#),
         Some("bench") => ("200 OK", r#"{"default_branch": "main"}"#),
+        _ if path.rsplit('/').nth(1) == Some("runs") => ("200 OK", RUN),
         _ => ("404 Not Found", r#"{"message": "Not Found"}"#),
     }
 }

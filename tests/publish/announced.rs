@@ -103,7 +103,7 @@ fn a_payload_stays_within_what_github_takes() {
     let run = Run::new();
     let recipes = |count: usize, reason: &str| {
         let recipe = |n: usize| {
-            let published = n % 2 == 0;
+            let published = n.is_multiple_of(2);
             json!({
                 "recipe": format!("{n:064}"), "name": format!("recipe {n}"), "published": published, "planned": 1,
                 "done": 1, "reason": if published { "" } else { reason },

@@ -196,7 +196,9 @@ fn one_request_an_instance_is_scored_too_and_may_stay_unscored() {
 #[test]
 fn what_goes_wrong_is_told_with_its_evidence() {
     let hang = [("STAND_IN", "hang"), ("SWEBENCH_SCORE_TIMEOUT", "2")];
-    let cases: [(&[(&str, &str)], &str, &str); 7] = [
+    // Variables, what the eval says, and what stands in the client's log.
+    type Case<'c> = (&'c [(&'c str, &'c str)], &'c str, &'c str);
+    let cases: [Case<'_>; 7] = [
         (
             &[("STAND_IN", "crash")],
             "exited with code 1",

@@ -90,7 +90,7 @@ impl MetricsEndpoint {
             for name in workers {
                 let list = job.text(name).unwrap_or_default();
                 let urls = list.split(|c: char| c == ',' || c.is_whitespace());
-                urls.filter(|url| !url.is_empty()).for_each(|url| take(url, *name));
+                urls.filter(|url| !url.is_empty()).for_each(|url| take(url, name));
             }
         }
         problems.into_result()?;
