@@ -54,8 +54,29 @@ fn host(good: u32, bad: u32) -> Host {
         .replace("{GOOD}", &good.to_string())
         .replace("{BAD}", &bad.to_string());
     host.tool("agentx", &client);
+    let engines = include_str!("../../configs/engines.yaml");
+    let own = format!("  sglang:\n    replay: {}\n", json!(REPLAY));
+    let engines = engines.replacen("  sglang:\n", &own, 1);
+    std::fs::write(host.file("configs/engines.yaml"), engines).expect("a file");
     host
 }
+
+/// A client of an engine's own, in place of `sweepctl agentic run`.
+const REPLAY: [&str; 13] = [
+    "agentx",
+    "profile",
+    "--scenario=agentx",
+    "--url=http://127.0.0.1:{port}",
+    "--endpoint=/v1/chat/completions",
+    "--endpoint-type=chat",
+    "--streaming",
+    "--model={model-name}",
+    "--tokenizer={model}",
+    "--concurrency={conc}",
+    "--benchmark-duration={duration}",
+    "--random-seed=42",
+    "--output-artifact-dir={workspace}/results/aiperf_artifacts",
+];
 
 fn job() -> Value {
     let mut job = agentic(false);
@@ -189,7 +210,7 @@ fn an_eval_of_a_replays_server_runs_at_the_servers_own_length() {
 
 #[test]
 fn a_child_knows_its_jobs_envelope() {
-    let host = with_engine("{ backend: local }");
+    let host = host(1, 0);
     host.tool("agentx", "cp \"$SWEEPCTL_ENVELOPE\" \"$HOST/seen.json\"; exit 4");
     let done = run(&mut host.launch(&job(), &[]));
     assert_eq!(done.code, Some(73), "{}", done.stderr);

@@ -217,8 +217,7 @@ impl Served<'_> {
                 grace: CLIENT_GRACE,
                 ..child::watch(job, self.place.client_log)
             };
-            let mut client = child::of_arguments(arguments, job);
-            client.env("SWEEPCTL_ENVELOPE", job.state.join(ENVELOPE));
+            let client = child::of_arguments(arguments, job);
             let outcome = process::run(client, &watch, &server.clients, show);
             finished(outcome, Kind::Benchmark, "the throughput client")?;
         }

@@ -345,7 +345,7 @@ mod tests {
             output: Some(40.0),
         };
         assert_eq!(read(vllm), Some(Said::Load(wanted)));
-        let sglang = "[2026-10-06 03:00:00 DP0 TP0] Decode batch, #running-req: 3, #token: 9, token usage: 0.25, cuda \
+        let sglang = "[2026-11-06 03:00:00 DP0 TP0] Decode batch, #running-req: 3, #token: 9, token usage: 0.25, cuda \
                       graph: True, gen throughput (token/s): 40.0, #queue-req: 1";
         assert_eq!(read(sglang), Some(Said::Load(wanted)));
         let trt = "[01/16/2026-06:20:17] [TRT-LLM] [RANK 0] [I] iter = 5559, host_step_time = 50.5ms, \
