@@ -53,7 +53,10 @@ fn containers_on_the_nodes_of_a_left_job_go_before_it_does() {
     host.tool(
         "docker",
         r#"printf '%s\n' "$*" >> "$HOST/docker.calls"
-case "$*" in *--quiet*) [ -z "$SLURM_JOB_ID" ] || echo aaaaaaaaaaaa ;; esac"#,
+case "$*" in
+*--quiet*) [ -z "$SLURM_JOB_ID" ] || echo aaaaaaaaaaaa ;;
+rm*) echo aaaaaaaaaaaa ;;
+esac"#,
     );
     let allocated = cluster()
         .command("salloc")
