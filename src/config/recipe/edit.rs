@@ -167,9 +167,7 @@ impl Lines {
         let rest = match &old.value {
             Value::Scalar { text, .. } if is_one_line && !text.is_empty() => {
                 let from = byte_of(line, old.span.column - 1).unwrap_or(colon);
-                let to = byte_of(line, old.span.column - 1 + old.span.length).unwrap_or(line.len());
-                let taken = line[from..to].trim_end().len();
-                line[from + taken..].to_owned()
+                line[from + scalar_length(&line[from..])..].to_owned()
             }
             Value::Seq(_) | Value::Map(_) if is_one_line => {
                 let close = line.rfind([']', '}']).map_or(line.len(), |close| close + 1);
@@ -251,6 +249,26 @@ fn is_plain(text: &str) -> bool {
         && !text.ends_with(' ')
         && text.chars().all(is_safe)
         && matches!(resolve(text), Scalar::Str(_))
+}
+
+/// How many bytes the scalar takes that a text begins with, on one line: quoted or not, without the comment behind it.
+fn scalar_length(text: &str) -> usize {
+    let mut chars = text.char_indices().skip(1).peekable();
+    match text.chars().next() {
+        Some(quote @ ('"' | '\'')) => {
+            while let Some((at, char)) = chars.next() {
+                match char {
+                    '\\' if quote == '"' => drop(chars.next()),
+                    // Two of these are one of the text.
+                    '\'' if quote == '\'' && chars.peek().is_some_and(|(_, next)| *next == quote) => drop(chars.next()),
+                    char if char == quote => return at + 1,
+                    _ => {}
+                }
+            }
+            text.len()
+        }
+        _ => text.find(" #").map_or(text, |at| &text[..at]).trim_end().len(),
+    }
 }
 
 #[cfg(test)]
