@@ -11,7 +11,6 @@ use super::client::{self, ClientArgs};
 use super::output;
 use super::run_plan::RunPlan;
 use crate::config::problem::{Problem, Problems};
-use crate::github::client::Client;
 use crate::github::run_jobs;
 use crate::github::stats::{self, FirstGpuJob, JobTime, Sum};
 use crate::github::text;
@@ -61,8 +60,9 @@ impl Stats {
     pub fn run(&self) -> anyhow::Result<()> {
         let plan = RunPlan::read(self.plan.as_deref()).map_err(Problems::from)?;
         let client = self.client.client()?;
-        let (id, attempts) = self.which(&client)?;
+        let (id, attempt) = self.which().map_err(Problems::from)?;
         let run = client.run(id).map_err(Problems::from)?;
+        let attempts = attempt.unwrap_or(run.run_attempt);
         let (executions, complete) = run_jobs::executions(&client, id, attempts).map_err(Problems::from)?;
         if !complete {
             anstream::eprintln!(
@@ -90,16 +90,15 @@ impl Stats {
         }
     }
 
-    fn which(&self, client: &Client) -> Result<(u64, u64), Problems> {
+    /// The run, and of this process's own the attempt: GitHub knows the newest of any other.
+    fn which(&self) -> Result<(u64, Option<u64>), Problem> {
         if let Some(run) = self.run_id {
-            return Ok((run, client.run(run)?.run_attempt));
+            return Ok((run, None));
         }
         let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
         let own = number("GITHUB_RUN_ID").zip(number("GITHUB_RUN_ATTEMPT"));
-        own.ok_or_else(|| {
-            Problem::file("", "there is no run: GITHUB_RUN_ID is not set")
-                .hint("name a run with --run-id")
-                .into()
+        own.map(|(run, attempt)| (run, Some(attempt))).ok_or_else(|| {
+            Problem::file("", "there is no run: GITHUB_RUN_ID is not set").hint("name a run with --run-id")
         })
     }
 }

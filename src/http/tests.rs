@@ -1,5 +1,5 @@
 use std::io::{Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -123,6 +123,16 @@ fn tls_with_a_server_that_speaks_none_fails() {
     assert!(request.send().is_err());
 }
 
+/// Reads a request without a body.
+fn read_request(stream: &mut TcpStream) {
+    let mut asked = Vec::new();
+    while !asked.ends_with(b"\r\n\r\n") {
+        let mut some = [0; 4096];
+        let count = stream.read(&mut some).expect("a request");
+        asked.extend_from_slice(&some[..count]);
+    }
+}
+
 #[test]
 fn a_silent_server_is_not_waited_for_and_a_slow_one_is() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -131,12 +141,7 @@ fn a_silent_server_is_not_waited_for_and_a_slow_one_is() {
         for is_slow in [true, false] {
             let (mut stream, _) = listener.accept().expect("a connection");
             // A request that nobody reads resets the connection when it is closed.
-            let mut asked = Vec::new();
-            while !asked.ends_with(b"\r\n\r\n") {
-                let mut some = [0; 4096];
-                let count = stream.read(&mut some).expect("a request");
-                asked.extend_from_slice(&some[..count]);
-            }
+            read_request(&mut stream);
             stream
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\n")
                 .expect("sent");
@@ -163,12 +168,7 @@ fn a_session_keeps_its_connection() {
     let served = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("one connection");
         for _ in 0..3 {
-            let mut asked = Vec::new();
-            while !asked.ends_with(b"\r\n\r\n") {
-                let mut some = [0; 4096];
-                let count = stream.read(&mut some).expect("a request");
-                asked.extend_from_slice(&some[..count]);
-            }
+            read_request(&mut stream);
             stream
                 .write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
                 .expect("sent");

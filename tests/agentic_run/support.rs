@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use crate::eval::support::sweepctl;
 use crate::eval::tools;
-use crate::fixture::{envelope, read_json};
+use crate::fixture::{envelope, read_json, without_lengths};
 use crate::mock_server::client::Server;
 
 /// The served model, and its tokenizer's.
@@ -107,17 +107,7 @@ pub fn serve(faults: &[&str]) -> Server {
 pub fn job() -> Value {
     let mut envelope = envelope(ID, 2);
     let row = envelope["row"].as_object_mut().expect("a row");
-    for name in [
-        "isl",
-        "osl",
-        "max-model-len",
-        "disagg",
-        "run-eval",
-        "eval-only",
-        "eval-all-concs",
-    ] {
-        row.remove(name);
-    }
+    without_lengths(row);
     let own = json!({"scenario-type": "agentic-coding", "kv-offloading": "none", "total-cpu-dram-gb": 0,
                      "duration": 3600, "framework": "sglang", "model": MODEL});
     row.extend(own.as_object().expect("fields").clone());

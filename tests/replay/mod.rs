@@ -11,7 +11,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::fixture::{envelope, multinode_envelope, read_json, run, sweepctl, write};
+use crate::fixture::{envelope, multinode_envelope, read_json, run, sweepctl, without_lengths, write};
 
 /// The id of the jobs.
 const ID: &str = "0123456789ab";
@@ -83,17 +83,7 @@ impl Job {
 
 fn of_agentic(mut envelope: Value, framework: &str) -> Value {
     let row = envelope["row"].as_object_mut().expect("a row");
-    for name in [
-        "isl",
-        "osl",
-        "max-model-len",
-        "disagg",
-        "run-eval",
-        "eval-only",
-        "eval-all-concs",
-    ] {
-        row.remove(name);
-    }
+    without_lengths(row);
     row.insert("framework".into(), framework.into());
     let own = json!({"scenario-type": "agentic-coding", "kv-offloading": "none", "total-cpu-dram-gb": 0,
                      "duration": 3600});

@@ -59,6 +59,19 @@ pub(super) fn full_split(material: &Material) -> Result<Line, Problem> {
     Ok(look.line(NO_EVAL))
 }
 
+/// What an eval left; that it left nothing is said.
+fn left<'m>(look: &mut Look<'_>, material: &'m Material, job: &Envelope) -> Option<&'m Folder> {
+    look.applies();
+    let folder = material.artifact(ArtifactKind::Eval, job);
+    if folder.is_none() {
+        look.fail(
+            &material.expected(ArtifactKind::Eval, job),
+            format!("{} left no result", job.name),
+        );
+    }
+    folder
+}
+
 /// Why a result is not of the whole split.
 fn partial(result: &ResultFile) -> Option<String> {
     if let Some(limit) = result.limit() {
@@ -88,12 +101,7 @@ pub(super) fn batch_points(material: &Material) -> Line {
         "every planned concurrency of every eval completed and has a result of its own",
     );
     for job in material.evals() {
-        look.applies();
-        let Some(folder) = material.artifact(ArtifactKind::Eval, job) else {
-            look.fail(
-                &material.expected(ArtifactKind::Eval, job),
-                format!("{} left no result", job.name),
-            );
+        let Some(folder) = left(&mut look, material, job) else {
             continue;
         };
         let path = inside(&folder.path, meta::NAME);
@@ -158,12 +166,7 @@ pub(super) fn gate(material: &Material) -> Line {
         "every score passes the threshold of its task and model; of every replay at most a tenth of the requests failed",
     );
     for job in material.evals() {
-        look.applies();
-        let Some(folder) = material.artifact(ArtifactKind::Eval, job) else {
-            look.fail(
-                &material.expected(ArtifactKind::Eval, job),
-                format!("{} left no result", job.name),
-            );
+        let Some(folder) = left(&mut look, material, job) else {
             continue;
         };
         let report = validate::validate(&request(material, job, folder));
