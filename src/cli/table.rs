@@ -9,6 +9,9 @@ use crate::config::problem::printable;
 /// The width where neither the terminal nor `COLUMNS` gives one.
 const DEFAULT_WIDTH: u16 = 80;
 
+/// The narrowest terminal that is believed: pseudo-terminals without a size claim fewer columns.
+const LEAST_WIDTH: u16 = 20;
+
 /// The narrowest that a column of sentences is wrapped to.
 const LEAST_PROSE: u16 = 20;
 
@@ -50,7 +53,10 @@ impl Screen {
     pub(super) fn of_stdout() -> Self {
         let stdout = std::io::stdout();
         let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
-        let terminal = || Table::new().width().filter(|_| stdout.is_terminal());
+        let terminal = || {
+            let width = Table::new().width().filter(|_| stdout.is_terminal());
+            width.filter(|width| *width >= LEAST_WIDTH)
+        };
         let width = columns.filter(|width| *width > 0).or_else(terminal);
         Self {
             width: width.unwrap_or(DEFAULT_WIDTH),

@@ -55,7 +55,7 @@ fn a_gate_and_a_script_fail_and_the_run_says_which() {
     );
 
     // The jobs without evidence are named, those that left theirs are not.
-    let verdict = &run.job("", "verdict").output;
+    let verdict = run.verdict();
     for part in [
         "`sweep-evals` failed, with 1 job planned",
         "`sweep-single-node-1k1k` failed, with 4 jobs planned",

@@ -136,6 +136,11 @@ impl<'r> Act<'r> {
     }
 
     /// A variable of all jobs.
+    /// Whole output of every step, at 0.2 s each.
+    pub fn with_last_lines(self) -> Self {
+        self.environment("HOLD_END", "1")
+    }
+
     pub fn environment(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.environment.push((name, value.into()));
         self
@@ -326,7 +331,7 @@ pub struct Job {
     pub result: String,
     /// Its steps, each with how it ended, in their order.
     pub steps: Vec<(String, String)>,
-    /// What its steps printed.
+    /// What its steps printed, perhaps without the last lines of one: see `Act::with_last_lines`.
     pub output: String,
 }
 
@@ -390,6 +395,11 @@ impl Run {
         let own: Vec<String> = all.filter(|name| without_id(name) == artifact).collect();
         assert_eq!(own.len(), 1, "{artifact}{self}");
         super::artifacts::tree(&self.file("artifacts").join(&own[0]))
+    }
+
+    /// The verdict that the run keeps, in the verdict's own words.
+    pub fn verdict(&self) -> String {
+        self.json("verdict/verdict.json").to_string()
     }
 
     /// A file of an artifact, as JSON.

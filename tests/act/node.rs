@@ -35,6 +35,7 @@ fn nothing_of_an_earlier_job_is_uploaded() {
     let run = repository
         .push(&[("plain-box-vllm-fp8, agent-box-vllm-fp8", "")])
         .edited(stale)
+        .with_last_lines()
         .run();
     assert!(run.ok, "{run}");
     let benchmarks = run.jobs.iter().filter(|job| job.id == "benchmark");

@@ -22,7 +22,8 @@ fn repository() -> Repository {
 
 /// The questions are the project's own, since nothing answers for the hub.
 fn with_evals<'r>(act: Act<'r>) -> Act<'r> {
-    act.environment("SWEEPCTL_TOOLS", tools::folder().display().to_string())
+    act.with_last_lines()
+        .environment("SWEEPCTL_TOOLS", tools::folder().display().to_string())
         .environment("HF_HUB_OFFLINE", "1")
         .environment("EVAL_TASKS", "gsm8k_smoke")
         .environment("EVAL_LIMIT", "8")

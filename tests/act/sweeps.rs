@@ -107,12 +107,7 @@ fn a_push_measures_three_buckets_and_evaluates_all_four() {
     let entries = &run.json("changelog-metadata/changelog_metadata.json")["entries"];
     assert_eq!(entries.as_array().map(Vec::len), Some(2), "{entries}");
     assert_eq!(entries[1]["evals-only"], json!(true));
-    assert!(
-        run.job("", "verdict")
-            .output
-            .contains("All 8 planned jobs ran and succeeded."),
-        "{run}"
-    );
+    assert!(run.verdict().contains("All 8 planned jobs ran and succeeded."), "{run}");
 }
 
 fn point(row: &serde_json::Value) -> String {
@@ -172,12 +167,7 @@ fn a_failed_canary_stops_the_others() {
     let bad = "failure";
     assert_eq!(run.ended(&JOBS), [OK, bad, bad, bad], "{run}");
     assert_eq!(run.benchmarks(), ["canary-0 failure"], "{run}");
-    assert!(
-        run.job("", "verdict")
-            .output
-            .contains("the canary failed: it stopped the fan-out"),
-        "{run}"
-    );
+    assert!(run.verdict().contains("the canary failed: it stopped the fan-out"), "{run}");
 }
 
 #[test]

@@ -29,7 +29,7 @@ fn nvidia_leaves_whole_lines_and_a_last_sample() {
     let checkout = Checkout::new();
     checkout.tool("nvidia-smi", NVIDIA);
     let script = "start_gpu_monitor --other --output m.csv --interval 1; echo \"$GPU_MONITOR_VENDOR $GPU_METRICS_CSV\"
-        pid=$GPU_MONITOR_PID; while [ \"$(wc -l < m.csv)\" -lt 3 ]; do sleep 0.02; done
+        pid=$GPU_MONITOR_PID; until [ \"$(cat m.csv 2>&- | wc -l)\" -ge 3 ]; do sleep 0.02; done
         stop_gpu_monitor; echo \"[$GPU_MONITOR_PID$GPU_MONITOR_VENDOR] $?\"
         kill -0 $pid 2>/dev/null && echo alive; bash -c 'echo $GPU_METRICS_CSV'; stop_gpu_monitor; echo \"again $?\"";
     let ran = checkout.run(&[], script);
@@ -58,7 +58,7 @@ fn amd_leaves_one_header_and_its_energy() {
     let checkout = Checkout::new();
     checkout.tool("amd-smi", AMD);
     let script =
-        "start_gpu_monitor; while [ \"$(wc -l < gpu_metrics.csv)\" -lt 3 ]; do sleep 0.02; done; stop_gpu_monitor";
+        "start_gpu_monitor; until [ \"$(cat gpu_metrics.csv 2>&- | wc -l)\" -ge 3 ]; do sleep 0.02; done; stop_gpu_monitor";
     // A node's own nvidia-smi must not be found before the stand-in.
     let ran = checkout.run(&[], script);
     ran.has(0, &["started amd"]);
