@@ -6,7 +6,7 @@
 mod proxy;
 mod session;
 
-pub use session::Session;
+pub(crate) use session::Session;
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -32,7 +32,7 @@ const AGENT: &str = concat!("sweepctl/", env!("CARGO_PKG_VERSION"));
 
 /// A request. No proxy is asked and no redirect followed, unless it says so.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     method: Method,
     url: String,
     headers: Vec<(&'static str, String)>,
@@ -46,7 +46,7 @@ pub struct Request {
 
 /// What a server answered, whatever its status.
 #[derive(Debug)]
-pub struct Answer<B = Vec<u8>> {
+pub(crate) struct Answer<B = Vec<u8>> {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -57,7 +57,7 @@ pub struct Answer<B = Vec<u8>> {
 
 /// Why there is no whole answer.
 #[derive(Debug, thiserror::Error)]
-pub enum Error {
+pub(crate) enum Error {
     /// The URL, or where a redirect leads, is none of HTTP.
     #[error("bad uri: {0}")]
     Uri(String),
@@ -96,19 +96,19 @@ impl From<io::Error> for Error {
 impl Request {
     /// Asks for a URL; `timeout` is for all of it.
     #[must_use]
-    pub fn get(url: &str, timeout: Duration) -> Self {
+    pub(crate) fn get(url: &str, timeout: Duration) -> Self {
         Self::new(Method::GET, url, timeout)
     }
 
     /// As [`Self::get`], for the headers alone.
     #[must_use]
-    pub fn head(url: &str, timeout: Duration) -> Self {
+    pub(crate) fn head(url: &str, timeout: Duration) -> Self {
         Self::new(Method::HEAD, url, timeout)
     }
 
     /// Sends a body to a URL.
     #[must_use]
-    pub fn post(url: &str, body: impl Into<Bytes>, timeout: Duration) -> Self {
+    pub(crate) fn post(url: &str, body: impl Into<Bytes>, timeout: Duration) -> Self {
         Self {
             body: body.into(),
             ..Self::new(Method::POST, url, timeout)
@@ -131,14 +131,14 @@ impl Request {
 
     /// Adds a header.
     #[must_use]
-    pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 
     /// Adds a bearer token, where there is one.
     #[must_use]
-    pub fn bearer(self, token: Option<&str>) -> Self {
+    pub(crate) fn bearer(self, token: Option<&str>) -> Self {
         match token {
             Some(token) => self.header("authorization", format!("Bearer {token}")),
             None => self,
@@ -147,28 +147,28 @@ impl Request {
 
     /// Bounds the body, in bytes.
     #[must_use]
-    pub fn limit(mut self, bytes: u64) -> Self {
+    pub(crate) fn limit(mut self, bytes: u64) -> Self {
         self.max_body = bytes;
         self
     }
 
     /// Follows so many redirects; one more is an error. No token is sent along.
     #[must_use]
-    pub fn redirects(mut self, most: u32) -> Self {
+    pub(crate) fn redirects(mut self, most: u32) -> Self {
         self.redirects = most;
         self
     }
 
     /// Asks the proxy that the environment names, except for what NO_PROXY lists.
     #[must_use]
-    pub fn with_proxy(mut self) -> Self {
+    pub(crate) fn with_proxy(mut self) -> Self {
         self.asks_proxy = true;
         self
     }
 
     /// Bounds the wait for the answer, and for each part of its body: a slow server is waited for, a silent one is not.
     #[must_use]
-    pub fn idle(mut self, most: Duration) -> Self {
+    pub(crate) fn idle(mut self, most: Duration) -> Self {
         self.idle = Some(most);
         self
     }
@@ -177,7 +177,7 @@ impl Request {
     ///
     /// # Errors
     /// No whole answer; a status is none.
-    pub fn send(&self) -> Result<Answer, Error> {
+    pub(crate) fn send(&self) -> Result<Answer, Error> {
         let mut body = Vec::new();
         let answer = self.send_to(&mut body)?;
         Ok(Answer {
@@ -191,7 +191,7 @@ impl Request {
     ///
     /// # Errors
     /// As [`Self::send`], and what writing fails with.
-    pub fn send_to(&self, out: &mut dyn Write) -> Result<Answer<()>, Error> {
+    pub(crate) fn send_to(&self, out: &mut dyn Write) -> Result<Answer<()>, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = self.run(&runtime, None, out);
         // A name that is still looked up holds up nobody.

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 /// A count with its noun: `1 config`, `2 configs`, `0 entries`.
 #[must_use]
-pub fn count<N: Display + From<u8> + PartialEq>(number: N, noun: &str) -> String {
+pub(crate) fn count<N: Display + From<u8> + PartialEq>(number: N, noun: &str) -> String {
     match (number, noun.strip_suffix('y')) {
         (number, _) if number == N::from(1) => format!("1 {noun}"),
         (number, Some(stem)) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{number} {stem}ies"),

@@ -4,7 +4,7 @@
 ///
 /// Abramowitz and Stegun, 7.1.26; the error is below 1.5e-7.
 #[must_use]
-pub fn normal_below(z: f64) -> f64 {
+pub(crate) fn normal_below(z: f64) -> f64 {
     let x = z.abs() / std::f64::consts::SQRT_2;
     let t = 1.0 / (1.0 + 0.327_591_1 * x);
     let terms = [
@@ -44,7 +44,7 @@ fn student_within(t: f64, freedom: u64) -> f64 {
 
 /// The `t` that Student's t with `freedom` degrees of freedom exceeds at a rate, above 0 and below one half.
 #[must_use]
-pub fn student_above(rate: f64, freedom: u64) -> f64 {
+pub(crate) fn student_above(rate: f64, freedom: u64) -> f64 {
     let exceeds = |t: f64| (1.0 - student_within(t, freedom)) / 2.0 > rate;
     let mut high = 1.0;
     while exceeds(high) && high < 1e12 {
@@ -65,7 +65,7 @@ pub fn student_above(rate: f64, freedom: u64) -> f64 {
 /// The mean of some values, and their standard deviation as a sample of more; `None` of fewer than two.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "values are counted far below 2^53")]
-pub fn mean_and_spread(values: &[f64]) -> Option<(f64, f64)> {
+pub(crate) fn mean_and_spread(values: &[f64]) -> Option<(f64, f64)> {
     if values.len() < 2 {
         return None;
     }

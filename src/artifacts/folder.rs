@@ -38,7 +38,7 @@ pub(crate) struct Note {
 
 impl Note {
     /// The sizes of its files together, in bytes.
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.files.values().sum()
     }
 }
@@ -68,7 +68,7 @@ impl Folder {
     ///
     /// # Errors
     /// A folder that cannot be made, or in which another fetch is at work.
-    pub fn open(out: &Path) -> Result<Self, Problem> {
+    pub(crate) fn open(out: &Path) -> Result<Self, Problem> {
         let shown = files::shown(out);
         let failed = |error: io::Error| Problem::file(&shown, format!("`{shown}` cannot be fetched into: {error}"));
         std::fs::create_dir_all(out).map_err(failed)?;
@@ -99,12 +99,12 @@ impl Folder {
     }
 
     /// The folder of what is remembered.
-    pub fn work(&self) -> &Path {
+    pub(crate) fn work(&self) -> &Path {
         &self.work
     }
 
     /// What stands under an artifact's name.
-    pub fn held(&self, artifact: &Listed) -> Held {
+    pub(crate) fn held(&self, artifact: &Listed) -> Held {
         let place = self.out.join(&artifact.name);
         let Ok(metadata) = place.symlink_metadata() else {
             return Held::Nothing;
@@ -127,7 +127,7 @@ impl Folder {
     ///
     /// # Errors
     /// As making one.
-    pub fn coming(&self) -> io::Result<tempfile::TempDir> {
+    pub(crate) fn coming(&self) -> io::Result<tempfile::TempDir> {
         tempfile::tempdir_in(self.work.join(COMING))
     }
 
@@ -135,7 +135,7 @@ impl Folder {
     ///
     /// # Errors
     /// Files that cannot be moved or written.
-    pub fn place(&self, coming: &tempfile::TempDir, whole: &Path, note: &Note) -> io::Result<()> {
+    pub(crate) fn place(&self, coming: &tempfile::TempDir, whole: &Path, note: &Note) -> io::Result<()> {
         let place = self.out.join(&note.name);
         // An older one goes first: its files must not pass for those of the new note.
         match std::fs::rename(&place, coming.path().join("older")) {

@@ -58,7 +58,7 @@ pub(crate) enum Failure {
 
 impl Failure {
     /// What it says.
-    pub fn reason(&self) -> &str {
+    pub(crate) fn reason(&self) -> &str {
         match self {
             Self::Again(reason, _) | Self::Refused(reason) => reason,
             Self::Expired => "GitHub keeps its content no longer",

@@ -30,7 +30,7 @@ pub(crate) enum State {
 
 impl State {
     /// Its name.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Fetched => "fetched",
             Self::Kept => "kept",
@@ -78,7 +78,7 @@ pub(crate) struct Outcome {
 
 impl Outcome {
     /// Of a listed artifact, as yet nothing.
-    pub fn of(artifact: &Listed) -> Self {
+    pub(crate) fn of(artifact: &Listed) -> Self {
         Self {
             id: Some(artifact.id),
             unchecked: artifact.digest.is_none(),
@@ -103,7 +103,7 @@ impl Outcome {
     }
 
     /// It is in the folder.
-    pub fn arrived(self, state: State, note: &Note, attempts: u32) -> Self {
+    pub(crate) fn arrived(self, state: State, note: &Note, attempts: u32) -> Self {
         Self {
             state,
             digest: Some(note.digest.clone()),
@@ -116,7 +116,7 @@ impl Outcome {
     }
 
     /// It is not.
-    pub fn lacking(self, state: State, reason: String, attempts: u32) -> Self {
+    pub(crate) fn lacking(self, state: State, reason: String, attempts: u32) -> Self {
         Self {
             state,
             reason: Some(reason),
@@ -152,7 +152,7 @@ pub(crate) struct Report {
 
 impl Report {
     /// Puts the outcomes of what was listed in the order of what was wanted, with what was not listed among them.
-    pub fn new(via: &'static str, wanted: &[Wanted], outcomes: Vec<Outcome>) -> Self {
+    pub(crate) fn new(via: &'static str, wanted: &[Wanted], outcomes: Vec<Outcome>) -> Self {
         let mut by_name: HashMap<String, Outcome> = outcomes
             .into_iter()
             .map(|outcome| (outcome.name.clone(), outcome))
@@ -182,19 +182,19 @@ impl Report {
     }
 
     /// How many are in the folder.
-    pub fn here(&self) -> usize {
+    pub(crate) fn here(&self) -> usize {
         self.fetched + self.kept
     }
 
     /// Those that are not in the folder.
-    pub fn lacking(&self) -> impl Iterator<Item = &Outcome> {
+    pub(crate) fn lacking(&self) -> impl Iterator<Item = &Outcome> {
         let is_here = |outcome: &&Outcome| matches!(outcome.state, State::Fetched | State::Kept);
         self.artifacts.iter().filter(move |outcome| !is_here(outcome))
     }
 
     /// What fails the command: what is there and did not arrive, and what must be there and is not. `listed` are the names
     /// that the run has.
-    pub fn problems(&self, wanted: &[Wanted], listed: &[&str]) -> Problems {
+    pub(crate) fn problems(&self, wanted: &[Wanted], listed: &[&str]) -> Problems {
         let mut problems = Problems::default();
         for (wanted, outcome) in wanted.iter().zip(&self.artifacts) {
             let message = format!("`{}`: {}", outcome.name, outcome.reason.as_deref().unwrap_or_default());
@@ -214,7 +214,7 @@ impl Report {
     }
 
     /// The counts in a sentence.
-    pub fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let mut parts = vec![format!("{} fetched", self.fetched)];
         for (number, what) in [
             (self.kept, "kept"),
@@ -231,10 +231,10 @@ impl Report {
     }
 
     /// The head of a table of what is not there.
-    pub const HEAD: [&str; 3] = ["artifact", "state", "why"];
+    pub(crate) const HEAD: [&str; 3] = ["artifact", "state", "why"];
 
     /// The rows of a table of what is not there.
-    pub fn rows(&self) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         let row = |outcome: &Outcome| {
             let reason = outcome.reason.clone().unwrap_or_default();
             vec![outcome.name.clone(), outcome.state.name().to_owned(), reason]
@@ -243,7 +243,7 @@ impl Report {
     }
 
     /// For a step summary.
-    pub fn markdown(&self) -> String {
+    pub(crate) fn markdown(&self) -> String {
         let mut text = format!("### Artifacts\n\n{}\n", self.sentence());
         if self.here() < self.wanted {
             text.push_str(&format!("\n{}", markdown::table(&Self::HEAD, &self.rows())));

@@ -32,7 +32,7 @@ pub(crate) struct Rest {
 
 impl Rest {
     /// The API that a client asks.
-    pub fn new(client: &Client) -> Self {
+    pub(crate) fn new(client: &Client) -> Self {
         Self {
             access: client.access(),
             budget: Mutex::default(),
@@ -44,7 +44,7 @@ impl Rest {
     ///
     /// # Errors
     /// Requests that fail, and a list that does not end.
-    pub fn list(client: &Client, run: u64, names: &[&str], work: &Path) -> Result<Vec<Listed>, Problems> {
+    pub(crate) fn list(client: &Client, run: u64, names: &[&str], work: &Path) -> Result<Vec<Listed>, Problems> {
         let pages = work.join(PAGES);
         if let Some(known) = files::read(&pages)
             .ok()

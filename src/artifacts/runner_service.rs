@@ -91,7 +91,7 @@ impl Runner {
     ///
     /// # Errors
     /// An address that a token may not be sent to, and a token that names no run.
-    pub fn from_environment() -> Result<Option<Self>, Problem> {
+    pub(crate) fn from_environment() -> Result<Option<Self>, Problem> {
         let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         let (Some(address), Some(token)) = (variable(ADDRESS), variable(TOKEN)) else {
             return Ok(None);
@@ -120,7 +120,7 @@ impl Runner {
     ///
     /// # Errors
     /// A service that does not answer as it should.
-    pub fn list(&self, names: &[&str]) -> Result<Vec<Listed>, Problem> {
+    pub(crate) fn list(&self, names: &[&str]) -> Result<Vec<Listed>, Problem> {
         let session = session()?;
         let mut listed = self.listed(&session, None)?;
         if listed.len() < MAY_BE_CUT {

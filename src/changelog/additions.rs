@@ -12,7 +12,7 @@ use crate::findings::changelog;
 
 /// The entries that a change adds.
 #[derive(Debug, Clone, Copy)]
-pub struct Added<'a, 's> {
+pub(crate) struct Added<'a, 's> {
     /// The changelog that has them.
     pub text: &'a Text<'a>,
     /// The same as text.
@@ -24,7 +24,7 @@ pub struct Added<'a, 's> {
 impl Added<'_, '_> {
     /// One empty line stands between entries; the text from line `from` (counted from 0) on is new.
     #[must_use]
-    pub fn separation(&self, from: usize) -> Problems {
+    pub(crate) fn separation(&self, from: usize) -> Problems {
         let lines = &self.text.lines;
         let starts: Vec<usize> = self.items.iter().map(|item| self.text.entry_line(item)).collect();
         let mut problems = Problems::default();
@@ -101,7 +101,7 @@ impl Added<'_, '_> {
 
     /// Every entry links to the pull request that adds it.
     #[must_use]
-    pub fn links(&self, pull_request: &PullRequest) -> Problems {
+    pub(crate) fn links(&self, pull_request: &PullRequest) -> Problems {
         let own = pull_request.to_string();
         let wrong = self
             .items
@@ -130,7 +130,7 @@ impl Added<'_, '_> {
 /// The text ends in one line end. Where nothing is appended only a missing one counts: what stands there may not be
 /// removed.
 #[must_use]
-pub fn ending(head: &Text<'_>, appended: Option<usize>) -> Problems {
+pub(crate) fn ending(head: &Text<'_>, appended: Option<usize>) -> Problems {
     let Some(last) = head.lines.len().checked_sub(1) else {
         return Problems::default();
     };

@@ -11,7 +11,7 @@ use crate::findings::changelog;
 
 /// An open link in a changelog's text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenLink {
+pub(crate) struct OpenLink {
     /// Where it stands.
     pub span: Span,
     /// Its bytes in the text, without quotes.
@@ -24,7 +24,7 @@ pub struct OpenLink {
 ///
 /// # Errors
 /// Open links that are not written as one plain or quoted word, and so cannot be replaced byte for byte.
-pub fn open_links(changelog: &Changelog<'_>, entries: &[&Node<'_>]) -> Result<Vec<OpenLink>, Problems> {
+pub(crate) fn open_links(changelog: &Changelog<'_>, entries: &[&Node<'_>]) -> Result<Vec<OpenLink>, Problems> {
     let source = changelog.source();
     let lines = text::lines(source.text.as_bytes());
     let mut problems = Problems::default();
@@ -77,7 +77,7 @@ fn written(text: &str, start: usize, value: &str) -> Option<Range<usize>> {
 
 /// The text with every open link replaced; all other bytes stay.
 #[must_use]
-pub fn filled_in(text: &str, links: &[OpenLink], pull_request: &PullRequest) -> String {
+pub(crate) fn filled_in(text: &str, links: &[OpenLink], pull_request: &PullRequest) -> String {
     let link = pull_request.to_string();
     let mut out = String::with_capacity(text.len() + links.len() * link.len());
     let mut at = 0;

@@ -26,7 +26,7 @@ const SHOWN: usize = 20;
 
 /// What a change does to the changelog.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// What breaks the rules.
     pub problems: Problems,
     /// The added entries, in order, with their places; those that break the schema are among the problems.
@@ -40,14 +40,14 @@ pub struct Findings {
 impl Findings {
     /// Whether the change is in order and gives nothing to plan: links were set right, or the last line was ended.
     #[must_use]
-    pub fn is_only_a_correction(&self) -> bool {
+    pub(crate) fn is_only_a_correction(&self) -> bool {
         self.problems.0.is_empty() && self.entries.is_empty() && (self.corrected_links > 0 || self.ended_last_line)
     }
 }
 
 /// The two sides and what is known of the change.
 #[derive(Debug, Clone, Copy)]
-pub struct Comparison<'a> {
+pub(crate) struct Comparison<'a> {
     /// The changelog at the base; empty where there is none.
     pub base: &'a Text<'a>,
     /// The changelog at the head.
@@ -61,7 +61,7 @@ pub struct Comparison<'a> {
 impl Comparison<'_> {
     /// Judges the change by every rule.
     #[must_use]
-    pub fn judge(&self) -> Findings {
+    pub(crate) fn judge(&self) -> Findings {
         let Self { base, head, .. } = self;
         let changes = Changes::between(base, head);
         let mut problems = Problems::default();

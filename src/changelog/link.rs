@@ -8,9 +8,9 @@ use crate::config::problem::Span;
 use crate::config::tree::{Node, Value};
 
 /// The field of an entry.
-pub const FIELD: &str = "pr-link";
+pub(crate) const FIELD: &str = "pr-link";
 /// The field as a line begins with it.
-pub const FIELD_START: &str = "pr-link:";
+pub(crate) const FIELD_START: &str = "pr-link:";
 
 const HOST: &str = "https://github.com/";
 
@@ -55,7 +55,7 @@ impl fmt::Display for Slug {
 
 /// A pull request; its text form is its canonical link.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PullRequest {
+pub(crate) struct PullRequest {
     /// Where it was opened.
     pub repository: Slug,
     /// Its number, from 1.
@@ -65,7 +65,7 @@ pub struct PullRequest {
 impl PullRequest {
     /// Reads a canonical link; anything behind the number (`/files`, `?x`, `#y`) makes it none.
     #[must_use]
-    pub fn from_link(link: &str) -> Option<Self> {
+    pub(crate) fn from_link(link: &str) -> Option<Self> {
         let (repository, number) = link.strip_prefix(HOST)?.split_once("/pull/")?;
         let plain = !number.starts_with('0') && number.bytes().all(|b| b.is_ascii_digit());
         Some(Self {
@@ -84,7 +84,7 @@ impl fmt::Display for PullRequest {
 /// Whether a link was left open until its pull request has a number: `XXX`, `TBD`, or a pull request's link that ends
 /// in one of them, in any case.
 #[must_use]
-pub fn is_placeholder(link: &str) -> bool {
+pub(crate) fn is_placeholder(link: &str) -> bool {
     let open = |text: &str| text.eq_ignore_ascii_case("XXX") || text.eq_ignore_ascii_case("TBD");
     let lower = link.to_ascii_lowercase();
     let number = lower
@@ -97,7 +97,7 @@ pub fn is_placeholder(link: &str) -> bool {
 
 /// The repository of the last link of a changelog, which need not be readable as a whole.
 #[must_use]
-pub fn last_repository(changelog: &[u8]) -> Option<Slug> {
+pub(crate) fn last_repository(changelog: &[u8]) -> Option<Slug> {
     text::lines(changelog).into_iter().rev().find_map(|line| {
         let line = std::str::from_utf8(line).ok()?.trim();
         let value = line
@@ -112,7 +112,7 @@ pub fn last_repository(changelog: &[u8]) -> Option<Slug> {
 
 /// The link of an entry, with its places.
 #[derive(Debug, Clone, Copy)]
-pub struct Field<'a> {
+pub(crate) struct Field<'a> {
     /// Where the field's name stands.
     pub key: Span,
     /// Where its value stands.
@@ -124,7 +124,7 @@ pub struct Field<'a> {
 impl<'a> Field<'a> {
     /// The link of an entry; `None` where it has none, or one that is no text.
     #[must_use]
-    pub fn of(entry: &'a Node<'_>) -> Option<Self> {
+    pub(crate) fn of(entry: &'a Node<'_>) -> Option<Self> {
         let Value::Map(pairs) = &entry.value else { return None };
         let (key, value) = pairs.iter().find(|(key, _)| key.text() == FIELD)?;
         let Value::Scalar { text, .. } = &value.value else {

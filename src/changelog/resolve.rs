@@ -17,7 +17,7 @@ use crate::findings::changelog;
 
 /// The three texts of a conflict.
 #[derive(Debug, Clone)]
-pub struct Stages {
+pub(crate) struct Stages {
     /// The common ancestor; empty where there was no file.
     pub ancestor: Arc<Source>,
     /// Main's side.
@@ -28,7 +28,7 @@ pub struct Stages {
 
 /// A settled conflict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolution {
+pub(crate) struct Resolution {
     /// The whole text.
     pub text: String,
     /// How many entries follow main's.
@@ -44,7 +44,7 @@ impl Stages {
     ///
     /// # Errors
     /// Sides that are no changelogs, and another side that altered or removed entries of the ancestor.
-    pub fn resolve(&self, pull_request: Option<&PullRequest>) -> Result<Resolution, Problems> {
+    pub(crate) fn resolve(&self, pull_request: Option<&PullRequest>) -> Result<Resolution, Problems> {
         let (ancestor, main) = (Changelog::parse(&self.ancestor)?, Changelog::parse(&self.main)?);
         let (other, filled_in) = self.other_filled_in(&ancestor, pull_request)?;
         let other = Changelog::parse(&other)?;

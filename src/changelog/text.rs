@@ -6,7 +6,7 @@ use crate::findings::Finding;
 
 /// The lines of a text with their ends. A line ends in `\n`, `\r\n` or a lone `\r`, as YAML counts them.
 #[must_use]
-pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     let mut rest = bytes;
     let mut lines = Vec::new();
     while !rest.is_empty() {
@@ -24,26 +24,26 @@ pub fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// A line without its end.
 #[must_use]
-pub fn content(line: &[u8]) -> &[u8] {
+pub(crate) fn content(line: &[u8]) -> &[u8] {
     let line = line.strip_suffix(b"\n").unwrap_or(line);
     line.strip_suffix(b"\r").unwrap_or(line)
 }
 
 /// Whether a line shows nothing.
 #[must_use]
-pub fn is_blank(line: &[u8]) -> bool {
+pub(crate) fn is_blank(line: &[u8]) -> bool {
     line.trim_ascii().is_empty()
 }
 
 /// Whether a line is a comment that belongs to no entry's inside.
 #[must_use]
-pub fn is_comment(line: &[u8]) -> bool {
+pub(crate) fn is_comment(line: &[u8]) -> bool {
     line.starts_with(b"#")
 }
 
 /// A changelog's bytes under the name that messages give it.
 #[derive(Debug)]
-pub struct Text<'a> {
+pub(crate) struct Text<'a> {
     /// The name.
     pub name: &'a str,
     /// The bytes as they are.
@@ -55,7 +55,7 @@ pub struct Text<'a> {
 impl<'a> Text<'a> {
     /// Bytes under a name.
     #[must_use]
-    pub fn new(name: &'a str, bytes: &'a [u8]) -> Self {
+    pub(crate) fn new(name: &'a str, bytes: &'a [u8]) -> Self {
         Self {
             name,
             bytes,
@@ -65,13 +65,13 @@ impl<'a> Text<'a> {
 
     /// Whether the last line has its end; an empty text has.
     #[must_use]
-    pub fn is_terminated(&self) -> bool {
+    pub(crate) fn is_terminated(&self) -> bool {
         self.bytes.is_empty() || self.bytes.ends_with(b"\n")
     }
 
     /// A finding at the bytes `start..end` of a line, which is counted from 0.
     #[must_use]
-    pub fn finding(
+    pub(crate) fn finding(
         &self,
         finding: &'static Finding,
         index: usize,
@@ -94,7 +94,7 @@ impl<'a> Text<'a> {
 
     /// A finding of a whole line, which is counted from 0.
     #[must_use]
-    pub fn line_finding(&self, finding: &'static Finding, index: usize, message: impl Into<String>) -> Problem {
+    pub(crate) fn line_finding(&self, finding: &'static Finding, index: usize, message: impl Into<String>) -> Problem {
         let line = self.lines.get(index).copied().unwrap_or_default();
         let text = content(line);
         let indent = text.len() - text.trim_ascii_start().len();
@@ -103,7 +103,7 @@ impl<'a> Text<'a> {
 
     /// The line, counted from 0, on which an entry's dash stands: the one of its first field, or one before it.
     #[must_use]
-    pub fn entry_line(&self, entry: &Node<'_>) -> usize {
+    pub(crate) fn entry_line(&self, entry: &Node<'_>) -> usize {
         let first_field = entry.span.line - 1;
         let dash = |line: &&[u8]| line.trim_ascii_start().starts_with(b"-");
         let above = self.lines[..=first_field.min(self.lines.len() - 1)]
@@ -116,7 +116,7 @@ impl<'a> Text<'a> {
 
 /// The first part of a line that no new text may hold: its bytes `start..end`, and its name.
 #[must_use]
-pub fn forbidden(line: &[u8]) -> Option<(usize, usize, String)> {
+pub(crate) fn forbidden(line: &[u8]) -> Option<(usize, usize, String)> {
     let text = match std::str::from_utf8(line) {
         Ok(text) => text,
         Err(error) => {

@@ -14,7 +14,7 @@ use crate::repo::CHANGELOG;
 ///
 /// # Errors
 /// A file that is missing or no plain file, and text that [`Source`] refuses.
-pub fn read(root: &Path) -> Result<Arc<Source>, Problem> {
+pub(crate) fn read(root: &Path) -> Result<Arc<Source>, Problem> {
     let path = root.join(CHANGELOG);
     plain_file(&path)?;
     Source::read_as(&path, CHANGELOG).map(Arc::new)
@@ -24,7 +24,7 @@ pub fn read(root: &Path) -> Result<Arc<Source>, Problem> {
 ///
 /// # Errors
 /// A folder that cannot be written, and a path that is no plain file.
-pub fn replace(root: &Path, text: &str) -> Result<(), Problem> {
+pub(crate) fn replace(root: &Path, text: &str) -> Result<(), Problem> {
     let path = root.join(CHANGELOG);
     if fs::symlink_metadata(&path).is_ok() {
         plain_file(&path)?;

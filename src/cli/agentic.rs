@@ -7,7 +7,7 @@ use super::agentic_watch::Watch;
 
 /// What is done with a replay.
 #[derive(Debug, Subcommand)]
-pub enum Agentic {
+pub(crate) enum Agentic {
     Watch(Box<Watch>),
     Run(Box<Run>),
 }
@@ -17,7 +17,7 @@ impl Agentic {
     ///
     /// # Errors
     /// As the subcommand's.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Watch(watch) => watch.run(),
             Self::Run(run) => run.run(),

@@ -27,7 +27,7 @@ use crate::step::replay::files::ARTIFACTS;
 /// server were read; then its aggregate is written. The server must be a fresh deployment: every concurrency has its own.
 /// Variables of the job (MODEL, CONC, DURATION, AIPERF_* ...) say what no option says; see the page.
 #[derive(Debug, Args)]
-pub struct Run {
+pub(crate) struct Run {
     /// The server's URL [default: SRT_FRONTEND_HOST and SRT_FRONTEND_PORT, else AIPERF_SERVER_URL, else PORT of localhost]
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
@@ -87,7 +87,7 @@ impl Run {
     ///
     /// # Errors
     /// What keeps the replay from being started, and every reason why it does not count.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let file = self.envelope.clone().or_else(envelope_file::of_job);
         let envelope = file.as_deref().map(envelope_file::read).transpose()?;
         let job = Job::here(envelope.as_ref());

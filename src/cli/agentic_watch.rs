@@ -33,7 +33,7 @@ More: sweepctl docs evidence";
 /// Everything is looked at twice at least, so that trends are seen. Logs may grow and be replaced meanwhile.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Watch {
+pub(crate) struct Watch {
     /// The logs: the client's, every worker's, the frontend's, Slurm's
     #[arg(value_name = "LOG", required = true)]
     logs: Vec<PathBuf>,
@@ -90,7 +90,7 @@ impl Watch {
     ///
     /// # Errors
     /// Logs that cannot be read, a record that cannot be written, and evidence that disqualifies the run.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let report = watch::look(&Request {
             logs: self.logs.clone(),
             metrics: self.metrics.clone(),

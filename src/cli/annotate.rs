@@ -6,7 +6,7 @@ use crate::findings::Severity;
 use crate::runner::{self, Level, Location, MAX_ANNOTATIONS};
 
 /// Annotates each problem on GitHub Actions, up to the limit of a step; a notice says how many more there are.
-pub fn problems(problems: &[Problem]) {
+pub(crate) fn problems(problems: &[Problem]) {
     if !runner::on_actions() {
         return;
     }
@@ -29,12 +29,12 @@ pub fn problems(problems: &[Problem]) {
 }
 
 /// Says problems that do not fail the command, and annotates them as warnings.
-pub fn warn(problems: &[Problem]) {
+pub(crate) fn warn(problems: &[Problem]) {
     say(problems.iter().cloned().map(Problem::warning).collect());
 }
 
 /// Says what is worth knowing and no problem, and annotates it as notices.
-pub fn notice(problems: &[Problem]) {
+pub(crate) fn notice(problems: &[Problem]) {
     say(problems.iter().cloned().map(Problem::notice).collect());
 }
 
@@ -54,7 +54,7 @@ fn level(severity: Severity) -> Level {
 }
 
 /// Puts the problems that [`problems`] has no room for into the step summary, for commands that write none of their own.
-pub fn summarize_rest(problems: &[Problem]) {
+pub(crate) fn summarize_rest(problems: &[Problem]) {
     let rest = problems.get(MAX_ANNOTATIONS..).unwrap_or_default();
     if !runner::on_actions() || rest.is_empty() {
         return;

@@ -12,7 +12,7 @@ use crate::runner::{self, RunnerFile};
 /// `sweepctl baseline`
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
-pub struct BaselineArgs {
+pub(crate) struct BaselineArgs {
     /// The branch whose sweeps are looked through [default: the repository's default branch]
     #[arg(long, value_name = "NAME")]
     branch: Option<String>,
@@ -31,7 +31,7 @@ impl BaselineArgs {
     ///
     /// # Errors
     /// Requests that fail. That there is none is no failure.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let client = self.client.client()?;
         let baseline = baseline::find(&client, self.branch.as_deref()).map_err(Problems::from)?;
         if self.github_output {

@@ -27,7 +27,7 @@ use crate::repo::{CHANGELOG, Operation, Repo, Revision, display_name};
 
 /// The commands around the changelog.
 #[derive(Debug, Subcommand)]
-pub enum ChangelogCommand {
+pub(crate) enum ChangelogCommand {
     /// Check the bytes that a change gives the changelog, and that its entries can be planned
     ///
     /// Existing bytes stay as they are, but for the value of a `pr-link` that is set right. New entries stand at the
@@ -53,7 +53,7 @@ impl ChangelogCommand {
     ///
     /// # Errors
     /// Everything wrong with the changelog, and what cannot be read or written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Check(check) => check.run(),
             Self::Canonicalize(canonicalize) => say(canonicalize.json, &canonicalize.fill_in()?),
@@ -96,7 +96,7 @@ fn pull_request_number() -> clap::builder::RangedU64ValueParser {
 
 /// `changelog check`
 #[derive(Debug, Args)]
-pub struct Check {
+pub(crate) struct Check {
     #[command(flatten)]
     refs: RefArgs,
     /// The pull request that every added entry must link to
@@ -257,7 +257,7 @@ fn work_tree_of(repo: &Repo) -> Result<PathBuf, Problem> {
 
 /// `changelog canonicalize`
 #[derive(Debug, Args)]
-pub struct Canonicalize {
+pub(crate) struct Canonicalize {
     /// The pull request's number
     #[arg(long, value_name = "N", value_parser = pull_request_number())]
     pr: u64,
@@ -374,7 +374,7 @@ fn empty(name: &str) -> Arc<Source> {
 
 /// `changelog resolve`
 #[derive(Debug, Args)]
-pub struct Resolve {
+pub(crate) struct Resolve {
     /// The pull request's number, to fill in the links of its entries that were left open
     #[arg(long, value_name = "N", value_parser = pull_request_number())]
     pr: Option<u64>,

@@ -32,7 +32,7 @@ use crate::step::launch::runnable;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// Files and folders; a folder's configs and changelog are looked for [default: this folder]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
@@ -56,7 +56,7 @@ impl Check {
     ///
     /// # Errors
     /// Every problem of every file.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut problems = Problems::default();
         let mut sources: Vec<(Kind, Arc<Source>)> = Vec::new();
         for (kind, path) in self.files(&mut problems) {

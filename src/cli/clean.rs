@@ -16,7 +16,7 @@ use crate::step::stage::shown;
 /// tracks stay, and of a results/ without a replay (aiperf_artifacts/) all but logs, settings and GPU metrics. Links are
 /// removed, never followed.
 #[derive(Debug, Args)]
-pub struct Clean {
+pub(crate) struct Clean {
     /// The workspace
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
     workspace: PathBuf,
@@ -30,7 +30,7 @@ impl Clean {
     ///
     /// # Errors
     /// Everything that could not be removed.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let cleaned = clean::clean_job(&self.workspace);
         for path in &cleaned.removed {
             eprintln!("removed {}", shown(path));

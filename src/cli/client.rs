@@ -8,12 +8,12 @@ use crate::github::client::{Client, Settings};
 use crate::github::run_address::RunAddress;
 
 /// Says in a command's help where its token and its address come from.
-pub const ABOUT: &str = "\
+pub(crate) const ABOUT: &str = "\
 The token is that of GH_TOKEN, else GITHUB_TOKEN; the API's address that of GITHUB_API_URL, else github.com's.";
 
 /// Which repository is asked about.
 #[derive(Debug, Args)]
-pub struct ClientArgs {
+pub(crate) struct ClientArgs {
     /// The repository [default: GITHUB_REPOSITORY, else that of the clone's remote `origin`]
     #[arg(long, value_name = "OWNER/NAME")]
     repo: Option<Slug>,
@@ -21,7 +21,7 @@ pub struct ClientArgs {
 
 impl ClientArgs {
     /// Whether a repository is named, which may be another one than that of the run.
-    pub fn names_repository(&self) -> bool {
+    pub(crate) fn names_repository(&self) -> bool {
         self.repo.is_some()
     }
 
@@ -29,7 +29,7 @@ impl ClientArgs {
     ///
     /// # Errors
     /// No repository, and settings that are wrong.
-    pub fn client(&self) -> Result<Client, Problems> {
+    pub(crate) fn client(&self) -> Result<Client, Problems> {
         Ok(Client::new(Settings::from_environment(self.repo.clone())?)?)
     }
 
@@ -37,7 +37,7 @@ impl ClientArgs {
     ///
     /// # Errors
     /// As [`Self::client`], an address of another server than the one that is asked, and --repo with another repository.
-    pub fn client_of(&self, run: &RunAddress) -> Result<Client, Problems> {
+    pub(crate) fn client_of(&self, run: &RunAddress) -> Result<Client, Problems> {
         let Some(place) = &run.place else {
             return self.client();
         };
@@ -61,7 +61,7 @@ impl ClientArgs {
 
 /// A run, and where it is.
 #[derive(Debug, Args)]
-pub struct RunArgs {
+pub(crate) struct RunArgs {
     /// The run: its number, or the address of its page
     #[arg(value_name = "RUN")]
     pub run: RunAddress,
@@ -74,13 +74,13 @@ impl RunArgs {
     ///
     /// # Errors
     /// As [`ClientArgs::client_of`].
-    pub fn client(&self) -> Result<Client, Problems> {
+    pub(crate) fn client(&self) -> Result<Client, Problems> {
         self.client.client_of(&self.run)
     }
 }
 
 /// The address of the server whose pages people look at.
-pub fn server() -> String {
+pub(crate) fn server() -> String {
     let server = std::env::var("GITHUB_SERVER_URL")
         .ok()
         .filter(|server| !server.is_empty());

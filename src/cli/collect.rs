@@ -22,7 +22,7 @@ use crate::step::results::file;
 
 /// What is gathered.
 #[derive(Debug, Subcommand)]
-pub enum Collect {
+pub(crate) enum Collect {
     /// Gather the eval results of all jobs in agg_eval_<NAME>.json
     ///
     /// Every folder with a meta_env.json below DIR is a set, or DIR itself. Of several attempts at one job the newest
@@ -71,7 +71,7 @@ struct Common {
 
 /// `collect evals`
 #[derive(Debug, Args)]
-pub struct Evals {
+pub(crate) struct Evals {
     #[command(flatten)]
     common: Common,
     /// What the written file is called after
@@ -88,7 +88,7 @@ pub struct Evals {
 
 /// `collect results`
 #[derive(Debug, Args)]
-pub struct Results {
+pub(crate) struct Results {
     #[command(flatten)]
     common: Common,
     /// What the written file is called after
@@ -109,7 +109,7 @@ impl Collect {
     /// # Errors
     /// A plan that cannot be read, a folder that cannot be searched or written, nothing where the plan expects
     /// something, and with --strict every problem.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Evals(evals) => evals.run(),
             Self::Results(results) => results.run(),

@@ -26,7 +26,7 @@ const LEDGER: &str = "ledger.json";
 
 /// `collect sweep`
 #[derive(Debug, Args)]
-pub struct Sweep {
+pub(crate) struct Sweep {
     /// The folder that the artifacts were downloaded to, each in its own folder
     #[arg(value_name = "DIR")]
     dir: PathBuf,
@@ -76,7 +76,7 @@ impl Sweep {
     /// # Errors
     /// Inputs that cannot be read, a folder that cannot be searched or written, nothing where the plan expects something,
     /// and with --strict every problem.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = published::Plan::read(&self.plan).map_err(Problems::from);
         let (plan, thresholds) = both(plan, Thresholds::here(self.thresholds.as_deref()))?;
         let needs = self.needs.as_deref().map(gate::read_needs).transpose();

@@ -15,7 +15,7 @@ use crate::step::markdown;
 /// `sweepctl comment`
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
-pub struct CommentArgs {
+pub(crate) struct CommentArgs {
     /// The pull request
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pr: u64,
@@ -43,7 +43,7 @@ impl CommentArgs {
     ///
     /// # Errors
     /// A verdict that cannot be read, and requests that fail.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let verdict = self.read().map_err(Problems::from)?;
         let comparison = self
             .comparison

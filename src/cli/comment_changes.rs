@@ -16,7 +16,7 @@ const SHOWN: usize = 10;
 ///
 /// # Errors
 /// A file that cannot be read, or is something else.
-pub fn read(path: &Path) -> Result<Comparison, Problem> {
+pub(super) fn read(path: &Path) -> Result<Comparison, Problem> {
     let source = text::read(path)?;
     serde_json::from_str(&source.text).map_err(|error| {
         Problem::file(&source.name, format!("`{}` is no comparison: {error}", source.name))
@@ -25,7 +25,7 @@ pub fn read(path: &Path) -> Result<Comparison, Problem> {
 }
 
 /// What changed, the largest first.
-pub fn section(comparison: &Comparison) -> String {
+pub(super) fn section(comparison: &Comparison) -> String {
     let largest = largest::of(comparison);
     let mut text = "\n#### What changed\n".to_owned();
     if comparison.points.is_empty() && comparison.scores.is_empty() {

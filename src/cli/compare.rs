@@ -31,7 +31,7 @@ Examples:
 /// `sweepctl compare`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Compare {
+pub(crate) struct Compare {
     /// The earlier results: a folder with what `sweepctl collect` wrote at any depth, or one file
     #[arg(value_name = "BASELINE")]
     baseline: PathBuf,
@@ -79,7 +79,7 @@ impl Compare {
     /// # Errors
     /// A folder that cannot be searched, and with --max-regression every point that got worse than that, and results now
     /// of which that cannot be said.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let metrics = Metrics(self.metric.clone());
         let comparison = compare::compare(&self.baseline, &self.current, &metrics).map_err(Problems::from)?;
         let over = |limit: f64| comparison.points.iter().filter_map(move |point| point.over(limit));

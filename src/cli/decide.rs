@@ -35,7 +35,7 @@ GH_TOKEN, else GITHUB_TOKEN; locally nothing is asked without one.";
 /// `sweepctl decide`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Decide {
+pub(crate) struct Decide {
     #[command(flatten)]
     event: EventArgs,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub struct Decide {
 
 /// An event, and the labels that give it a meaning.
 #[derive(Debug, Args)]
-pub struct EventArgs {
+pub(crate) struct EventArgs {
     /// The event's payload; `-` reads standard input [default: the file that GITHUB_EVENT_PATH names]
     #[arg(long, value_name = "FILE")]
     event: Option<PathBuf>,
@@ -70,7 +70,7 @@ impl Decide {
     /// # Errors
     /// An event or a labels file that cannot be read, commits that are missing on GitHub Actions, and what is refused:
     /// two primary labels, a dispatch that does not say what to sweep.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let given = self.event.read()?;
         let decision = given.decision(Some(&self.client))?.map_err(Problems::from)?;
         if self.github_output {
@@ -86,7 +86,7 @@ impl Decide {
 
 /// An event that was read, and the labels that give it a meaning.
 #[derive(Debug)]
-pub struct Given {
+pub(crate) struct Given {
     /// The payload's text.
     pub payload: Source,
     /// The event's name.
@@ -100,7 +100,7 @@ impl EventArgs {
     ///
     /// # Errors
     /// No event, and an event or a labels file that cannot be read.
-    pub fn read(&self) -> Result<Given, Problems> {
+    pub(crate) fn read(&self) -> Result<Given, Problems> {
         let ((payload, name, event), labels) = super::inputs::both(self.event(), self.labels.load())?;
         Ok(Given {
             payload,
@@ -139,7 +139,7 @@ impl Given {
     ///
     /// # Errors
     /// On GitHub Actions, commits that are missing and requests that fail.
-    pub fn decision(&self, client: Option<&ClientArgs>) -> Result<Result<Decision, Problem>, Problems> {
+    pub(crate) fn decision(&self, client: Option<&ClientArgs>) -> Result<Result<Decision, Problem>, Problems> {
         let missing = if runner::on_actions() {
             Missing::Refuse
         } else {

@@ -42,7 +42,7 @@ Examples:
 /// `sweepctl dispatch`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, group = ArgGroup::new("what").required(true).args(["pr", "generate"]))]
-pub struct Dispatch {
+pub(crate) struct Dispatch {
     /// The pull request to sweep
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pr: Option<u64>,
@@ -104,7 +104,7 @@ impl Dispatch {
     /// # Errors
     /// Nobody to ask, a pull request that may not be swept, a plan or a generator command that is refused, and requests
     /// that fail.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let json = output::wants_json(self.json);
         let asks = !self.dry_run && !self.yes;
         if asks && (json || !std::io::stdin().is_terminal()) {

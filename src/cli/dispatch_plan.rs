@@ -18,7 +18,7 @@ Examples:
 /// `sweepctl dispatch-plan`
 #[derive(Debug, Args)]
 #[command(after_help = HELP, group = ArgGroup::new("what").required(true).args(["generate", "base_ref"]))]
-pub struct DispatchPlan {
+pub(crate) struct DispatchPlan {
     /// Arguments of `sweepctl generate`, on one line
     #[arg(long, value_name = "COMMAND")]
     generate: Option<String>,
@@ -40,7 +40,7 @@ impl DispatchPlan {
     ///
     /// # Errors
     /// Wrong usage, and everything wrong with the inputs.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let flags: Vec<String> = asked(&self.asked)?
             .flags()
             .into_iter()

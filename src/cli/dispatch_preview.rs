@@ -14,7 +14,7 @@ use crate::repo::Repo;
 /// What would be started.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Preview {
+pub(super) struct Preview {
     /// Jobs.
     pub jobs: usize,
     /// GPUs of all jobs, as if they ran at once.
@@ -26,7 +26,7 @@ pub struct Preview {
 impl Preview {
     /// Of buckets.
     #[must_use]
-    pub fn of(buckets: &Buckets) -> Self {
+    pub(super) fn of(buckets: &Buckets) -> Self {
         let costs = rows::costs(buckets);
         Self {
             jobs: costs.iter().map(|cost| cost.jobs).sum(),
@@ -37,7 +37,7 @@ impl Preview {
 
     /// As a table.
     #[must_use]
-    pub fn table(&self) -> String {
+    pub(super) fn table(&self) -> String {
         rows::cost_table(&self.costs)
     }
 }
@@ -47,7 +47,7 @@ impl Preview {
 ///
 /// # Errors
 /// A plan that is refused: its run would be, too.
-pub fn of_pull(compared: &Comparison, asked: &Asked) -> anyhow::Result<Option<Preview>> {
+pub(super) fn of_pull(compared: &Comparison, asked: &Asked) -> anyhow::Result<Option<Preview>> {
     let (base, head) = (compared.base.as_str(), compared.head.as_str());
     let Ok(repo) = Repo::open(Path::new(".")) else {
         return Ok(None);

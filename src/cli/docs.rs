@@ -90,7 +90,7 @@ impl Page {
 
 /// The page of a command.
 #[must_use]
-pub fn of_command(command: &str) -> Option<&'static str> {
+pub(crate) fn of_command(command: &str) -> Option<&'static str> {
     OF_COMMANDS
         .iter()
         .find(|(name, _)| *name == command)
@@ -99,7 +99,7 @@ pub fn of_command(command: &str) -> Option<&'static str> {
 
 /// `sweepctl docs`
 #[derive(Debug, Args)]
-pub struct Docs {
+pub(crate) struct Docs {
     /// The page, as it is listed without one
     #[arg(value_name = "PAGE")]
     page: Option<String>,
@@ -119,7 +119,7 @@ impl Docs {
     ///
     /// # Errors
     /// A page that there is not.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let Some(wanted) = &self.page else {
             return self.list();
         };

@@ -12,7 +12,7 @@ use crate::runner::{self, RunnerFile};
 
 /// `sweepctl envelope`
 #[derive(Debug, Args)]
-pub struct OpenEnvelope {
+pub(crate) struct OpenEnvelope {
     /// The file to write
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
@@ -33,7 +33,7 @@ impl OpenEnvelope {
     ///
     /// # Errors
     /// Text that is no envelope, flags that contradict each other, and a file that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut envelope = envelope_file::read(std::path::Path::new("-"))?;
         envelope
             .set_flags(self.run_eval, self.eval_only)

@@ -11,7 +11,7 @@ use crate::matrix::envelope::Envelope;
 ///
 /// # Errors
 /// A file that cannot be read, and a text that is no envelope, with its place.
-pub fn read(path: &Path) -> Result<Envelope, Problems> {
+pub(crate) fn read(path: &Path) -> Result<Envelope, Problems> {
     /// The name of standard input in messages.
     const STDIN: &str = "<stdin>";
     let source = if path == Path::new("-") {
@@ -42,7 +42,7 @@ pub fn read(path: &Path) -> Result<Envelope, Problems> {
 /// The envelope of the job that this process is part of: the file that SWEEPCTL_ENVELOPE names, if it is there. In a
 /// container the path may be the host's.
 #[must_use]
-pub fn of_job() -> Option<PathBuf> {
+pub(crate) fn of_job() -> Option<PathBuf> {
     let file = std::env::var_os("SWEEPCTL_ENVELOPE").filter(|file| !file.is_empty());
     file.map(PathBuf::from).filter(|file| file.is_file())
 }

@@ -22,7 +22,7 @@ use crate::step::eval::{self, Report, Request};
 
 /// The steps of an eval.
 #[derive(Debug, Subcommand)]
-pub enum Eval {
+pub(crate) enum Eval {
     Context(Context),
     Run(Box<Run>),
     /// Validate an eval: fail unless it is whole and every score clears its threshold
@@ -44,7 +44,7 @@ impl Eval {
     ///
     /// # Errors
     /// As the step's.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Context(context) => context.run(),
             Self::Run(run) => run.run(),
@@ -59,7 +59,7 @@ impl Eval {
 /// Variables of the environment (MODEL, MODEL_PATH, FRAMEWORK, ISL, OSL, MAX_MODEL_LEN, EVAL_MAX_MODEL_LEN ...) override
 /// the envelope's row, and stand in for it without one.
 #[derive(Debug, Args)]
-pub struct Context {
+pub(crate) struct Context {
     /// The job's envelope, a JSON file [default: the environment alone]
     #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
@@ -116,7 +116,7 @@ fn print_lengths(context: &Lengths) {
 /// happens; the exit code comes last. A failed eval of a job that measures throughput first (RUN_EVAL=true,
 /// EVAL_ONLY=false) is reported and exits 0. Older results in the stage folder are set aside in its folder `stale`.
 #[derive(Debug, Args)]
-pub struct Run {
+pub(crate) struct Run {
     /// The server's URL, such as http://localhost:8000
     #[arg(long, value_name = "URL", required_unless_present = "report")]
     endpoint: Option<String>,

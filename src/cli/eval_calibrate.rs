@@ -20,7 +20,7 @@ use crate::step::results::{file, json};
 
 /// `eval calibrate`
 #[derive(Debug, Args)]
-pub struct Calibrate {
+pub(crate) struct Calibrate {
     /// Folders with collected runs (agg_eval_*.json), or with the sets themselves
     #[arg(value_name = "FOLDER", required = true)]
     folders: Vec<PathBuf>,
@@ -64,7 +64,7 @@ impl Calibrate {
     ///
     /// # Errors
     /// Nothing that could be calibrated, a file that cannot be read, and one that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let thresholds = Thresholds::here(self.thresholds.as_deref())?;
         let mut runs = Vec::new();
         let mut problems = Vec::new();

@@ -27,7 +27,7 @@ const RESULTS: &str = "results*.json";
 
 /// `eval validate`
 #[derive(Debug, Args)]
-pub struct Validate {
+pub(crate) struct Validate {
     /// The thresholds [default: configs/thresholds.yaml, else the built-in ones]
     #[arg(long, value_name = "FILE")]
     thresholds: Option<PathBuf>,
@@ -87,7 +87,7 @@ impl Validate {
     ///
     /// # Errors
     /// Every problem.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let report = validate::validate(&self.request()?);
         runner::summarize(&report.markdown())?;
         self.print(&report)?;

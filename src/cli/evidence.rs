@@ -26,7 +26,7 @@ Examples:
 /// run in `run-provenance.json`. Nothing is downloaded.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     /// The folder that the artifacts were downloaded to, or the run's number: then the folder run-<RUN> here
     #[arg(value_name = "DIR|RUN")]
     what: PathBuf,
@@ -49,7 +49,7 @@ impl Evidence {
     ///
     /// # Errors
     /// A folder that is not there, and every check that fails.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let (dir, run) = self.place().map_err(Problems::from)?;
         let evidence = evidence::look(&Request {
             dir,

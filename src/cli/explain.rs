@@ -13,7 +13,7 @@ use crate::step::eval::framework;
 
 /// `sweepctl explain`
 #[derive(Debug, Args)]
-pub struct Explain {
+pub(crate) struct Explain {
     /// Config keys, exact or with `*` and `?`
     #[arg(value_name = "KEY", default_value = "*")]
     config_keys: Vec<String>,
@@ -61,7 +61,7 @@ impl Explain {
     ///
     /// # Errors
     /// Everything wrong with the inputs.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let inputs = self.common.inputs.files()?.load()?;
         let policy = self
             .common

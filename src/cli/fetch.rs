@@ -43,7 +43,7 @@ Examples:
 /// already from an earlier fetch is not fetched again.
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Fetch {
+pub(crate) struct Fetch {
     /// Artifacts of the run, by their whole names
     #[arg(value_name = "NAME", required_unless_present_any = ["plan", "optional"])]
     names: Vec<String>,
@@ -96,7 +96,7 @@ impl Fetch {
     /// # Errors
     /// Inputs that cannot be read, a list that cannot be had, what is there and does not arrive, and a NAME that is
     /// missing.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let wanted = self.wanted()?;
         let names: Vec<&str> = wanted.iter().map(|wanted| wanted.name.as_str()).collect();
         let folder = Folder::open(&self.out).map_err(Problems::from)?;

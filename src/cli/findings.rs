@@ -7,7 +7,7 @@ use crate::findings::{self, Finding};
 
 /// `sweepctl findings`
 #[derive(Debug, Args)]
-pub struct Findings {
+pub(crate) struct Findings {
     /// Print docs/findings.md
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -21,7 +21,7 @@ impl Findings {
     ///
     /// # Errors
     /// As [`output::write`].
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         if self.markdown {
             return output::text(&findings::page());
         }

@@ -11,7 +11,7 @@ use crate::findings::{Severity, sarif};
 
 /// A form of output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum Format {
+pub(crate) enum Format {
     /// For people
     Text,
     /// For programs
@@ -22,7 +22,7 @@ pub enum Format {
 
 /// `--format` and its short form, of the commands that check.
 #[derive(Debug, Args)]
-pub struct FormatArgs {
+pub(crate) struct FormatArgs {
     /// What to print [default: text on a terminal, else json]
     #[arg(
         long,
@@ -40,7 +40,7 @@ pub struct FormatArgs {
 impl FormatArgs {
     /// What was asked for, or what the place of the output asks for.
     #[must_use]
-    pub fn chosen(&self) -> Format {
+    pub(crate) fn chosen(&self) -> Format {
         match self.format {
             Some(format) => format,
             None if output::wants_json(self.json) => Format::Json,
@@ -50,14 +50,14 @@ impl FormatArgs {
 
     /// Whether a form was asked for.
     #[must_use]
-    pub fn is_asked(&self) -> bool {
+    pub(crate) fn is_asked(&self) -> bool {
         self.json || self.format.is_some()
     }
 }
 
 /// What the command line asks of findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub(crate) struct Asked {
     /// The form beside the text on standard error; `None` where none was asked for.
     format: Option<Format>,
     /// The words of the command, `workflow-check`.
@@ -67,7 +67,7 @@ pub struct Asked {
 impl Asked {
     /// Reads the flags of whatever command it is: each names them alike.
     #[must_use]
-    pub fn of(mut matches: &ArgMatches) -> Self {
+    pub(crate) fn of(mut matches: &ArgMatches) -> Self {
         let mut words = Vec::new();
         while let Some((word, inner)) = matches.subcommand() {
             words.push(word);
@@ -87,7 +87,7 @@ impl Asked {
     /// Whether findings take the place of the text on standard error: commands whose output is rows write nothing to
     /// standard output where they refuse, so that a pipe never takes findings for rows.
     #[must_use]
-    pub fn replaces_text(&self) -> bool {
+    pub(crate) fn replaces_text(&self) -> bool {
         let gives_rows = self.command == "plan" || self.command.starts_with("generate");
         gives_rows && self.format == Some(Format::Json)
     }
@@ -118,7 +118,7 @@ struct AllFound<'p> {
 ///
 /// # Errors
 /// As [`output::write`].
-pub fn findings(asked: &Asked, problems: &[Problem]) -> anyhow::Result<()> {
+pub(crate) fn findings(asked: &Asked, problems: &[Problem]) -> anyhow::Result<()> {
     match asked.format {
         None | Some(Format::Text) => Ok(()),
         Some(Format::Json) => {
@@ -153,7 +153,7 @@ fn found(problem: &Problem) -> Found<'_> {
 ///
 /// # Errors
 /// As [`output::write`], and a working folder that is gone.
-pub fn sarif(command: &str, problems: &[Problem]) -> anyhow::Result<()> {
+pub(crate) fn sarif(command: &str, problems: &[Problem]) -> anyhow::Result<()> {
     let here = std::env::current_dir()?;
     let is_root = |folder: &&Path| folder.join(".git").exists();
     let repository = here.ancestors().find(is_root).unwrap_or(&here).to_path_buf();

@@ -27,7 +27,7 @@ with the output `rows`, must be among what is passed with --needs.";
 /// `sweepctl gate`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct GateArgs {
+pub(crate) struct GateArgs {
     #[command(flatten)]
     needs: NeedsArgs,
     /// What stands behind the gate
@@ -48,7 +48,7 @@ pub struct GateArgs {
 
 /// What became of jobs, or of the steps of a job.
 #[derive(Debug, Args)]
-pub struct NeedsArgs {
+pub(crate) struct NeedsArgs {
     /// The text of `toJson(needs)`, or of `toJson(steps)`; `-` reads standard input
     #[arg(long, value_name = "FILE")]
     needs: PathBuf,
@@ -59,7 +59,7 @@ impl NeedsArgs {
     ///
     /// # Errors
     /// A file that cannot be read or holds something else.
-    pub fn read(&self) -> Result<Needs, Problem> {
+    pub(crate) fn read(&self) -> Result<Needs, Problem> {
         read_needs(&self.needs)
     }
 }
@@ -78,7 +78,7 @@ impl GateArgs {
     ///
     /// # Errors
     /// Steps or a plan that cannot be read, and steps that lack one, or a count, that the answer depends on.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let needs = self.needs.read().map_err(Problems::from)?;
         let plan = self
             .plan

@@ -23,7 +23,7 @@ use crate::plural;
 
 /// The two ways to choose configs.
 #[derive(Debug, Subcommand)]
-pub enum Generate {
+pub(crate) enum Generate {
     /// Every config that passes the filters
     FullSweep(FullSweep),
     /// The configs of some keys
@@ -58,7 +58,7 @@ pub(super) struct Common {
 
 /// `generate full-sweep`
 #[derive(Debug, Args)]
-pub struct FullSweep {
+pub(crate) struct FullSweep {
     #[command(flatten)]
     common: Common,
     /// Keep configs whose key starts with one of these
@@ -98,7 +98,7 @@ pub struct FullSweep {
 
 /// `generate test-config`
 #[derive(Debug, Args)]
-pub struct TestConfig {
+pub(crate) struct TestConfig {
     #[command(flatten)]
     common: Common,
     /// Config keys, exact or with `*` and `?`, in order
@@ -189,7 +189,7 @@ impl Generate {
     ///
     /// # Errors
     /// Wrong usage, and everything wrong with the inputs.
-    pub fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
         let (Self::FullSweep(FullSweep { common, .. }) | Self::TestConfig(TestConfig { common, .. })) = &self;
         common.emit.check(&common.asked)?;
         common.print(&self.rows()?)
@@ -199,7 +199,7 @@ impl Generate {
     ///
     /// # Errors
     /// As [`Generate::run`].
-    pub fn rows(&self) -> anyhow::Result<Vec<Row>> {
+    pub(crate) fn rows(&self) -> anyhow::Result<Vec<Row>> {
         match self {
             Self::FullSweep(sweep) => sweep.rows(),
             Self::TestConfig(test) => test.rows(),

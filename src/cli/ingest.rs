@@ -26,7 +26,7 @@ is notified.";
 /// `sweepctl ingest`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Ingest {
+pub(crate) struct Ingest {
     /// The repository that is notified
     #[arg(long, value_name = "OWNER/NAME")]
     to: Slug,
@@ -54,7 +54,7 @@ impl Ingest {
     ///
     /// # Errors
     /// No run to tell of, a ledger by which nothing is published, a payload that cannot be sent, and a request that fails.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let client = self.client.client()?;
         let ledger = self.ledger.as_deref().map(published::read).transpose();
         let ledger = ledger.map_err(Problems::from)?;

@@ -35,7 +35,7 @@ Examples:
 /// `sweepctl init`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub struct Init {
+pub(crate) struct Init {
     /// The repository's root
     #[arg(value_name = "DIR", default_value = ".")]
     dir: PathBuf,
@@ -84,7 +84,7 @@ impl Init {
     /// # Errors
     /// Workflows of the repository's own that stand in the way, files that cannot be written, and settings or templates
     /// of the repository's own that cannot be read. Before the first of them nothing is written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let example = match (&self.hardware, self.runtime, self.engine) {
             (Some(hardware), Some(runtime), Some(engine)) => {
                 Some(Example::new(hardware, runtime, engine).map_err(Problems::from)?)

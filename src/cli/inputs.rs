@@ -20,7 +20,7 @@ use crate::repo::{self, Repo, Revision};
 use crate::secrets;
 
 /// The folder of configs, from the repository's root.
-pub const CONFIGS: &str = "configs";
+pub(crate) const CONFIGS: &str = "configs";
 /// The end of a master file's name.
 const MASTER_END: &str = "-master.yaml";
 /// The repository's own policy file.
@@ -28,16 +28,16 @@ const POLICY: &str = "configs/eval-policy.yaml";
 /// The repository's own labels file.
 const LABELS: &str = "configs/labels.yaml";
 /// The repository's own clusters file.
-pub const CLUSTERS: &str = "configs/clusters.yaml";
+pub(crate) const CLUSTERS: &str = "configs/clusters.yaml";
 /// The repository's own engines file.
-pub const ENGINES: &str = "configs/engines.yaml";
+pub(crate) const ENGINES: &str = "configs/engines.yaml";
 /// The repository's own workflow settings.
 const WORKFLOWS: &str = "configs/workflows.yaml";
 
 /// Which eval policy is in force.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Inputs")]
-pub struct PolicyArgs {
+pub(crate) struct PolicyArgs {
     /// The policy in force, instead of the policy file's active one
     #[arg(long, value_name = "NAME")]
     pub eval_policy: Option<String>,
@@ -60,7 +60,7 @@ impl PolicyArgs {
     ///
     /// # Errors
     /// Every problem of the policy file, and a name that is none.
-    pub fn load(&self) -> Result<EvalPolicy, Problems> {
+    pub(crate) fn load(&self) -> Result<EvalPolicy, Problems> {
         let policies = EvalPolicies::load(&self.source()?)?;
         Ok(self.chosen(&policies)?.clone())
     }
@@ -69,14 +69,14 @@ impl PolicyArgs {
     ///
     /// # Errors
     /// A name that is none.
-    pub fn chosen<'p>(&self, policies: &'p EvalPolicies) -> Result<&'p EvalPolicy, Problem> {
+    pub(crate) fn chosen<'p>(&self, policies: &'p EvalPolicies) -> Result<&'p EvalPolicy, Problem> {
         policies.named(self.eval_policy.as_deref()).map(|(_, policy)| policy)
     }
 }
 
 /// What labels mean.
 #[derive(Debug, Clone, Args)]
-pub struct LabelsArgs {
+pub(crate) struct LabelsArgs {
     /// The labels file [default: configs/labels.yaml, else the built-in one]
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
@@ -87,7 +87,7 @@ impl LabelsArgs {
     ///
     /// # Errors
     /// Every problem of the file.
-    pub fn load(&self) -> Result<Labels, Problems> {
+    pub(crate) fn load(&self) -> Result<Labels, Problems> {
         let own = || Path::new(LABELS).exists().then(|| PathBuf::from(LABELS));
         let source = match self.labels.clone().or_else(own) {
             Some(path) => Source::read(&path)?,
@@ -102,7 +102,7 @@ impl LabelsArgs {
 ///
 /// # Errors
 /// Settings that cannot be read: it is not known what would have to be hidden.
-pub fn declare_launch_secrets() -> Result<(), Problems> {
+pub(crate) fn declare_launch_secrets() -> Result<(), Problems> {
     let path = Path::new(WORKFLOWS);
     if path.exists() {
         let settings = Workflows::load(&Arc::new(Source::read(path)?))?;
@@ -115,7 +115,7 @@ pub fn declare_launch_secrets() -> Result<(), Problems> {
 ///
 /// # Errors
 /// Settings that cannot be read.
-pub fn jobs_env() -> Result<IndexMap<String, Template>, Problems> {
+pub(crate) fn jobs_env() -> Result<IndexMap<String, Template>, Problems> {
     let path = Path::new(WORKFLOWS);
     if !path.exists() {
         return Ok(IndexMap::new());
@@ -127,7 +127,7 @@ pub fn jobs_env() -> Result<IndexMap<String, Template>, Problems> {
 ///
 /// # Errors
 /// Settings that cannot be read.
-pub fn publish() -> Result<Publish, Problems> {
+pub(crate) fn publish() -> Result<Publish, Problems> {
     let path = Path::new(WORKFLOWS);
     if !path.exists() {
         return Ok(Publish::default());
@@ -137,7 +137,7 @@ pub fn publish() -> Result<Publish, Problems> {
 
 /// The fleet: its runners, and what starts jobs on them.
 #[derive(Debug, Clone, Args)]
-pub struct FleetArgs {
+pub(crate) struct FleetArgs {
     /// The runners file
     #[arg(long, value_name = "FILE", default_value = "configs/runners.yaml")]
     pub runner_config: PathBuf,
@@ -152,7 +152,7 @@ pub struct FleetArgs {
 impl FleetArgs {
     /// Where the files are.
     #[must_use]
-    pub fn files(&self) -> FleetFiles {
+    pub(crate) fn files(&self) -> FleetFiles {
         let own = || Path::new(ENGINES).exists().then(|| PathBuf::from(ENGINES));
         FleetFiles {
             runners: self.runner_config.clone(),
@@ -165,7 +165,7 @@ impl FleetArgs {
     ///
     /// # Errors
     /// Every problem of every file.
-    pub fn load_if_there(&self) -> Result<Fleet, Problems> {
+    pub(crate) fn load_if_there(&self) -> Result<Fleet, Problems> {
         if !self.runner_config.exists() && !self.cluster_config.exists() {
             return Ok(Fleet::default());
         }
@@ -176,7 +176,7 @@ impl FleetArgs {
     ///
     /// # Errors
     /// Every problem of every file.
-    pub fn load(&self) -> Result<Fleet, Problems> {
+    pub(crate) fn load(&self) -> Result<Fleet, Problems> {
         Fleet::read(&self.files())
     }
 }
@@ -184,7 +184,7 @@ impl FleetArgs {
 /// Where the inputs of the matrix stand.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Inputs")]
-pub struct InputArgs {
+pub(crate) struct InputArgs {
     /// Master files, in order [default: every configs/*-master.yaml]
     #[arg(long, num_args = 1.., value_name = "FILE")]
     pub config_files: Vec<String>,
@@ -200,7 +200,7 @@ impl InputArgs {
     ///
     /// # Errors
     /// None is named and none is there.
-    pub fn master_files(&self) -> Result<Vec<String>, Problem> {
+    pub(crate) fn master_files(&self) -> Result<Vec<String>, Problem> {
         if !self.config_files.is_empty() {
             return Ok(self.config_files.clone());
         }
@@ -223,7 +223,7 @@ impl InputArgs {
     ///
     /// # Errors
     /// Every file that is missing or cannot be read.
-    pub fn files(&self) -> Result<Files, Problems> {
+    pub(crate) fn files(&self) -> Result<Files, Problems> {
         let read = |name: &str| Source::read(Path::new(name)).map(Arc::new);
         self.gather(&self.master_files()?, self.policy.source(), read)
     }
@@ -232,7 +232,7 @@ impl InputArgs {
     ///
     /// # Errors
     /// Every file that is missing or cannot be read.
-    pub fn files_at(&self, repo: &Repo, revision: &Revision) -> Result<Files, Problems> {
+    pub(crate) fn files_at(&self, repo: &Repo, revision: &Revision) -> Result<Files, Problems> {
         let names = match self.config_files.as_slice() {
             [] => repo.files_ending(revision, CONFIGS, MASTER_END)?,
             named => named.to_vec(),
@@ -270,7 +270,7 @@ impl InputArgs {
 
 /// The texts of configs, read and not yet decoded.
 #[derive(Debug)]
-pub struct Files {
+pub(crate) struct Files {
     master: Vec<Arc<Source>>,
     runners: Arc<Source>,
     policies: Arc<Source>,
@@ -278,7 +278,7 @@ pub struct Files {
 
 /// The decoded configs.
 #[derive(Debug)]
-pub struct Configs {
+pub(crate) struct Configs {
     /// The configs.
     pub master: Master,
     /// The runners.
@@ -292,7 +292,7 @@ impl Files {
     ///
     /// # Errors
     /// Every problem of every file.
-    pub fn load(&self) -> Result<Configs, Problems> {
+    pub(crate) fn load(&self) -> Result<Configs, Problems> {
         let configs = both(master::load(&self.master), Runners::load(&self.runners));
         let ((master, runners), policies) = both(configs, EvalPolicies::load(&self.policies))?;
         Ok(Configs {
@@ -307,7 +307,7 @@ impl Files {
 ///
 /// # Errors
 /// The problems of both.
-pub fn both<A, B>(a: Result<A, Problems>, b: Result<B, Problems>) -> Result<(A, B), Problems> {
+pub(crate) fn both<A, B>(a: Result<A, Problems>, b: Result<B, Problems>) -> Result<(A, B), Problems> {
     match (a, b) {
         (Ok(a), Ok(b)) => Ok((a, b)),
         (a, b) => {

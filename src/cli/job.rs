@@ -14,7 +14,7 @@ use crate::step::environment::{self, Environment, Place, eval_max_model_len};
 
 /// `sweepctl job`
 #[derive(Debug, Subcommand)]
-pub enum Job {
+pub(crate) enum Job {
     /// Print the variables that a job's launch script reads
     Env(Env),
 }
@@ -24,7 +24,7 @@ impl Job {
     ///
     /// # Errors
     /// As the subcommand.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Env(env) => env.run(),
         }
@@ -53,7 +53,7 @@ Examples:
 /// `sweepctl job env`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub struct Env {
+pub(crate) struct Env {
     /// The job's envelope, one element of a matrix; - reads standard input
     #[arg(long, value_name = "FILE")]
     envelope: PathBuf,
@@ -75,7 +75,7 @@ impl Env {
     ///
     /// # Errors
     /// A file that is no envelope, settings that may not become variables, and a file that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let envelope = envelope_file::read(&self.envelope)?;
         let place = place(&envelope, self.runner_name.as_deref())?;
         let mut environment = Environment::new(&envelope, &place)?;
@@ -99,7 +99,7 @@ impl Env {
 
 /// A line a variable, for people; control characters are shown by their escapes, so that a value stays on its line.
 #[must_use]
-pub fn listing(environment: &Environment) -> String {
+pub(crate) fn listing(environment: &Environment) -> String {
     let width = environment.names().map(str::len).max().unwrap_or(0);
     environment
         .iter()
@@ -114,7 +114,7 @@ pub fn listing(environment: &Environment) -> String {
 ///
 /// # Errors
 /// A working directory that is gone.
-pub fn place(envelope: &Envelope, runner_name: Option<&str>) -> anyhow::Result<Place> {
+pub(crate) fn place(envelope: &Envelope, runner_name: Option<&str>) -> anyhow::Result<Place> {
     let variable = |name: &str| {
         let value = std::env::var_os(name)?.to_string_lossy().into_owned();
         (!value.is_empty()).then_some(value)

@@ -29,7 +29,7 @@ use crate::step::places::LAUNCHED;
 /// starts.
 #[derive(Debug, Args)]
 #[command(after_help = help())]
-pub struct Launch {
+pub(crate) struct Launch {
     /// The job's envelope, one element of a matrix; - reads standard input
     #[arg(long, value_name = "FILE", required_unless_present = "release")]
     envelope: Option<PathBuf>,
@@ -119,7 +119,7 @@ impl Launch {
     ///
     /// # Errors
     /// Inputs that are refused, and a launch that failed, whose kind is the exit code.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let envelope = self.envelope.as_deref().map(envelope_file::read).transpose()?;
         let Some(envelope) = envelope.as_ref().filter(|_| !self.release) else {
             return self.release(envelope.as_ref());

@@ -22,7 +22,7 @@ use super::replay_of_script::{self, PowerArgs, ReplayArgs};
 
 /// The functions.
 #[derive(Debug, Subcommand)]
-pub enum Library {
+pub(crate) enum Library {
     /// Wait for a server, and show its log
     WaitReady(WaitReady),
     /// Sample the GPUs until told to end
@@ -139,7 +139,7 @@ pub enum Library {
 /// `library wait-ready`
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
-pub struct WaitReady {
+pub(crate) struct WaitReady {
     /// The URL
     #[arg(long, required_unless_present = "port")]
     endpoint: Option<String>,
@@ -162,7 +162,7 @@ pub struct WaitReady {
 
 /// Whose GPUs are watched, and where to.
 #[derive(Debug, Args)]
-pub struct Gpus {
+pub(crate) struct Gpus {
     /// Whose they are
     #[arg(long)]
     vendor: Vendor,
@@ -176,7 +176,7 @@ pub struct Gpus {
 
 /// `library metadata`
 #[derive(Debug, Args)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     /// The file
     #[arg(long)]
     out: PathBuf,
@@ -202,7 +202,7 @@ impl Library {
     ///
     /// # Errors
     /// As the function's.
-    pub fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
         match self {
             Self::GpuSnapshot { output, at } => monitor::snapshot(&output, at, &mut complain),
             Self::StopTree { pid, label, grace } => {

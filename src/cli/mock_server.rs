@@ -13,7 +13,7 @@ use crate::mock_server::{Server, Settings};
 /// `mock-server`
 #[derive(Debug, Args)]
 #[command(after_long_help = HELP)]
-pub struct MockServer {
+pub(crate) struct MockServer {
     #[command(flatten)]
     settings: Settings,
     /// Write the port to this file once the server listens
@@ -43,7 +43,7 @@ impl MockServer {
     /// # Errors
     /// Everything wrong with the answers files, an address that cannot be listened on, a port file that cannot be
     /// written.
-    pub fn run(self) -> anyhow::Result<()> {
+    pub(crate) fn run(self) -> anyhow::Result<()> {
         let server = Server::bind(self.settings)?;
         let address = server.address();
         if let Some(file) = &self.port_file {

@@ -8,7 +8,7 @@ use super::table;
 
 /// Whether to print JSON: asked for, or standard output is no terminal.
 #[must_use]
-pub fn wants_json(asked: bool) -> bool {
+pub(crate) fn wants_json(asked: bool) -> bool {
     asked || !std::io::stdout().is_terminal()
 }
 
@@ -16,7 +16,7 @@ pub fn wants_json(asked: bool) -> bool {
 ///
 /// # Errors
 /// A closed pipe is none; any other failure to write.
-pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
+pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');
     write(&text)
@@ -26,7 +26,7 @@ pub fn json(value: &impl Serialize) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// Any failure but a closed pipe.
-pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
+pub(crate) fn write(bytes: &[u8]) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
@@ -36,17 +36,17 @@ pub fn write(bytes: &[u8]) -> anyhow::Result<()> {
 
 /// A table of text in the width of the terminal, what does not fit is left out or wrapped.
 #[must_use]
-pub fn table(head: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     table::table(head, rows, table::Screen::of_stdout())
 }
 
 /// The start of a line that quotes another program: it is cut, not wrapped.
-pub const QUOTED: &str = "  | ";
+pub(crate) const QUOTED: &str = "  | ";
 
 /// Text for people in the width of the terminal, and how many rows of it that takes. Sentences are wrapped; lines that
 /// quote are cut; a word that is wider, such as an address, is left whole.
 #[must_use]
-pub fn fitted(text: &str) -> (String, usize) {
+pub(crate) fn fitted(text: &str) -> (String, usize) {
     let width = usize::from(table::Screen::of_stdout().width).max(1);
     let (mut out, mut rows) = (String::with_capacity(text.len()), 0);
     for line in text.lines() {
@@ -86,7 +86,7 @@ fn wrapped(line: &str, width: usize) -> Vec<String> {
 ///
 /// # Errors
 /// As [`write`].
-pub fn prose(text: &str) -> anyhow::Result<()> {
+pub(crate) fn prose(text: &str) -> anyhow::Result<()> {
     self::text(&fitted(text).0)
 }
 
@@ -94,6 +94,6 @@ pub fn prose(text: &str) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// As [`write`].
-pub fn text(text: &str) -> anyhow::Result<()> {
+pub(crate) fn text(text: &str) -> anyhow::Result<()> {
     write(text.as_bytes())
 }

@@ -12,7 +12,7 @@ use crate::github::text;
 ///
 /// # Errors
 /// As [`run`].
-pub fn fetch_plan(client: &Client, run_id: u64, folder: &Path) -> anyhow::Result<PathBuf> {
+pub(super) fn fetch_plan(client: &Client, run_id: u64, folder: &Path) -> anyhow::Result<PathBuf> {
     let place = folder.display().to_string();
     let mut words = ["fetch", PLAN, "--out", &place].map(str::to_owned).to_vec();
     words.extend(recover::of_run(run_id, &client.repository().to_string()));
@@ -24,7 +24,7 @@ pub fn fetch_plan(client: &Client, run_id: u64, folder: &Path) -> anyhow::Result
 ///
 /// # Errors
 /// A command that fails.
-pub fn run(words: &[String], variables: &[(&str, String)]) -> anyhow::Result<()> {
+pub(super) fn run(words: &[String], variables: &[(&str, String)]) -> anyhow::Result<()> {
     let mut command = Command::new(std::env::current_exe()?);
     command
         .args(words)
@@ -48,7 +48,7 @@ pub fn run(words: &[String], variables: &[(&str, String)]) -> anyhow::Result<()>
 
 /// A command as a person would type it.
 #[must_use]
-pub fn shown(words: &[String]) -> String {
+pub(super) fn shown(words: &[String]) -> String {
     let words = ["sweepctl"].into_iter().chain(words.iter().map(String::as_str));
     shlex::try_join(words).unwrap_or_default()
 }

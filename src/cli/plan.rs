@@ -20,7 +20,7 @@ use crate::repo::{self, CHANGELOG, Repo, Revision};
 
 /// `sweepctl plan`
 #[derive(Debug, Args)]
-pub struct PlanArgs {
+pub(crate) struct PlanArgs {
     #[command(flatten)]
     refs: RefArgs,
     #[command(flatten)]
@@ -40,7 +40,7 @@ pub struct PlanArgs {
 /// Which change is planned.
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("change").required(true).args(["base_ref", "latest"]))]
-pub struct RefArgs {
+pub(crate) struct RefArgs {
     #[command(flatten)]
     refs: Refs,
     /// The newest commit that added entries, instead of two refs
@@ -73,7 +73,7 @@ impl PlanArgs {
     ///
     /// # Errors
     /// Wrong usage.
-    pub fn read(args: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
+    pub(crate) fn read(args: impl IntoIterator<Item = String>) -> Result<Self, clap::Error> {
         let args = ["plan".to_owned()].into_iter().chain(args);
         let matches = Self::augment_args(clap::Command::new("plan")).try_get_matches_from(args)?;
         Self::from_arg_matches(&matches)
@@ -83,7 +83,7 @@ impl PlanArgs {
     ///
     /// # Errors
     /// Everything wrong with the refs, the changelog or the configs.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         self.emit.check(&self.asked)?;
         let plan = self.plan()?;
         let json = output::wants_json(self.json);
@@ -109,7 +109,7 @@ impl PlanArgs {
     ///
     /// # Errors
     /// Everything wrong with the refs, the changelog or the configs.
-    pub fn plan(&self) -> Result<Plan, Problems> {
+    pub(crate) fn plan(&self) -> Result<Plan, Problems> {
         let repo = Repo::open(Path::new("."))?;
         let sides = self.refs.sides(&repo)?;
         let head_changelog = repo.required_file(&sides.head, CHANGELOG)?;

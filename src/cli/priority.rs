@@ -18,7 +18,7 @@ use crate::matrix::priority::{self, Candidate, Occasion};
 /// decimal places, and `skip-queue-pr` where a label puts a pull request before all others. The score is the policy's
 /// base plus every adjustment that fits, added in exact decimals and rounded once, half away from zero.
 #[derive(Debug, Args)]
-pub struct PriorityArgs {
+pub(crate) struct PriorityArgs {
     /// The policy
     #[arg(long, value_name = "FILE", default_value = "configs/ci-priority.yaml")]
     policy: PathBuf,
@@ -41,7 +41,7 @@ impl PriorityArgs {
     ///
     /// # Errors
     /// Every problem of the policy; labels or rows that cannot be read.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let source = Arc::new(Source::read(&self.policy).map_err(Problems::from)?);
         let policy = Priorities::load(&source)?;
         let labels: Vec<String> = parsed("--labels-json", self.labels_json.as_bytes(), r#"["full-sweep"]"#)?;

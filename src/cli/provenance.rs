@@ -19,7 +19,7 @@ The token is that of GH_TOKEN, else GITHUB_TOKEN; it needs `actions: read`, `con
 /// `sweepctl provenance`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Provenance {
+pub(crate) struct Provenance {
     #[command(flatten)]
     run: RunArgs,
     /// The run's plan, instead of its artifact: its folder, its index, or a list of envelopes
@@ -32,7 +32,7 @@ impl Provenance {
     ///
     /// # Errors
     /// A plan that cannot be read, and requests that fail.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let client = self.run.client()?;
         let run = client.run(self.run.run.id).map_err(Problems::from)?;
         let away = tempfile::tempdir()?;

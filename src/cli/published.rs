@@ -17,7 +17,7 @@ use crate::plan_files;
 
 /// By which rule is published, and how jobs ended.
 #[derive(Debug, Args)]
-pub struct PublishArgs {
+pub(super) struct PublishArgs {
     /// What is published [default: `publish` of configs/workflows.yaml, else recipe]
     #[arg(long, value_name = "WHAT")]
     publish: Option<Publish>,
@@ -28,7 +28,7 @@ pub struct PublishArgs {
 }
 
 /// A plan, and the id of its canary.
-pub struct Plan {
+pub(super) struct Plan {
     /// Its jobs.
     pub envelopes: Vec<Envelope>,
     /// The job that runs before all others.
@@ -38,7 +38,7 @@ pub struct Plan {
 impl Plan {
     /// The same of a plan that was read.
     #[must_use]
-    pub fn of(plan: &Planned) -> Self {
+    pub(super) fn of(plan: &Planned) -> Self {
         Self {
             envelopes: plan.envelopes.clone(),
             canary: plan.index.canary.as_ref().map(|envelope| envelope.id.clone()),
@@ -49,7 +49,7 @@ impl Plan {
     ///
     /// # Errors
     /// Files that are no plan.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
+    pub(super) fn read(path: &Path) -> Result<Self, Problem> {
         let canary = plan_files::index(path)?.canary;
         Ok(Self {
             envelopes: plan_files::envelopes(path)?,
@@ -63,7 +63,7 @@ impl PublishArgs {
     ///
     /// # Errors
     /// The file of jobs, or settings, that cannot be read.
-    pub fn ledger(&self, plan: &Plan, ledgers: &Ledgers, needs: Option<&Needs>) -> Result<RunLedger, Problems> {
+    pub(super) fn ledger(&self, plan: &Plan, ledgers: &Ledgers, needs: Option<&Needs>) -> Result<RunLedger, Problems> {
         let told = self.jobs.as_deref().map(ended::read).transpose()?.unwrap_or_default();
         let ended = ended::of(&plan.envelopes, plan.canary.as_deref(), needs, &told);
         let publish = match self.publish.or(ledgers.publish()) {
@@ -76,7 +76,7 @@ impl PublishArgs {
 
 /// What of a run is published, where a command may be asked without knowing.
 #[derive(Debug, Args)]
-pub struct ResultsArgs {
+pub(super) struct ResultsArgs {
     /// What the collectors found of each job: the run's ledger.json, or the folder of the collectors' ledgers
     #[arg(long, value_name = "FILE|DIR", requires = "plan")]
     results: Option<PathBuf>,
@@ -89,7 +89,7 @@ impl ResultsArgs {
     ///
     /// # Errors
     /// Files that cannot be read.
-    pub fn ledger(
+    pub(super) fn ledger(
         &self,
         plan: impl FnOnce() -> Result<Plan, Problem>,
         needs: &Needs,
@@ -104,7 +104,7 @@ impl ResultsArgs {
 ///
 /// # Errors
 /// A file that cannot be read, or is none.
-pub fn read(path: &Path) -> Result<RunLedger, Problem> {
+pub(super) fn read(path: &Path) -> Result<RunLedger, Problem> {
     let source = crate::github::text::read(path)?;
     serde_json::from_str(&source.text).map_err(|error| {
         Problem::file(

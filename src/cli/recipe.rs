@@ -18,7 +18,7 @@ use crate::step::results::file;
 
 /// `sweepctl recipe`
 #[derive(Debug, Subcommand)]
-pub enum RecipeCommand {
+pub(crate) enum RecipeCommand {
     /// Write an accuracy benchmark into a recipe, with every parameter and its default
     ///
     /// Comments and the order of the file stay. Where the recipe runs that benchmark already, its values stay too, but
@@ -30,7 +30,7 @@ pub enum RecipeCommand {
 
 /// `recipe accuracy`
 #[derive(Debug, Args)]
-pub struct Accuracy {
+pub(crate) struct Accuracy {
     /// The benchmark
     #[arg(value_enum, value_name = "BENCHMARK")]
     benchmark: Benchmark,
@@ -47,7 +47,7 @@ pub struct Accuracy {
 
 /// `recipe check`
 #[derive(Debug, Args)]
-pub struct Check {
+pub(crate) struct Check {
     /// Recipes
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
@@ -70,7 +70,7 @@ impl RecipeCommand {
     ///
     /// # Errors
     /// As the subcommand.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Accuracy(accuracy) => accuracy.run(),
             Self::Check(check) => check.run(),

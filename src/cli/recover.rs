@@ -33,7 +33,7 @@ Examples:
 /// `sweepctl recover`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, group = ArgGroup::new("what").required(true).args(["run", "pr"]))]
-pub struct Recover {
+pub(crate) struct Recover {
     /// The run: its number, or the address of its page
     #[arg(value_name = "RUN")]
     run: Option<RunAddress>,
@@ -80,7 +80,7 @@ impl Recover {
     ///
     /// # Errors
     /// Requests that fail, a run of which nothing can be recovered, and steps that fail.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let (client, run) = self.which()?;
         let out = self
             .out

@@ -28,7 +28,7 @@ Examples:
 /// `sweepctl render`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub struct Render {
+pub(crate) struct Render {
     /// Write nothing; show what differs, and fail where anything does or where a file is not known
     #[arg(long)]
     check: bool,
@@ -45,7 +45,7 @@ impl Render {
     ///
     /// # Errors
     /// Everything wrong with the configs or the templates; with `--check`, every file that differs.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let (rendered, settings) = rendered(Path::new("."), &self.templates)?;
         if self.check {
             return self.compare(&rendered, &settings);
@@ -85,7 +85,7 @@ impl Render {
 ///
 /// # Errors
 /// Everything wrong with the configs or the templates.
-pub fn rendered(root: &Path, templates: &Path) -> Result<(Vec<Rendered>, Arc<Workflows>), Problems> {
+pub(crate) fn rendered(root: &Path, templates: &Path) -> Result<(Vec<Rendered>, Arc<Workflows>), Problems> {
     let labels = own_or(root, "configs/labels.yaml", labels::BUILT_IN).and_then(|source| Labels::load(&source));
     let (labels, settings) = both(labels, workflow_settings(root))?;
     let settings = Arc::new(settings);
@@ -98,7 +98,7 @@ pub fn rendered(root: &Path, templates: &Path) -> Result<(Vec<Rendered>, Arc<Wor
 ///
 /// # Errors
 /// Everything wrong with the file.
-pub fn workflow_settings(root: &Path) -> Result<Workflows, Problems> {
+pub(crate) fn workflow_settings(root: &Path) -> Result<Workflows, Problems> {
     own_or(root, "configs/workflows.yaml", workflows::BUILT_IN).and_then(|source| Workflows::load(&source))
 }
 

@@ -85,7 +85,7 @@ pub(super) fn command(folder: &Path, job: &Job) -> Result<(), Problems> {
 
 /// `library replay`
 #[derive(Debug, Args)]
-pub struct ReplayArgs {
+pub(crate) struct ReplayArgs {
     /// Where its command and its log are kept
     folder: PathBuf,
     /// Its words
@@ -160,7 +160,7 @@ pub(super) fn check(artifacts: &Path, most: f64, job: &Job) -> Result<(), Proble
 
 /// `library check-power`
 #[derive(Debug, Args)]
-pub struct PowerArgs {
+pub(crate) struct PowerArgs {
     /// Where the replay's metrics lie
     #[arg(long)]
     result_dir: PathBuf,

@@ -20,7 +20,7 @@ use crate::step::{places, stage};
 
 /// What is done with it.
 #[derive(Debug, Subcommand)]
-pub enum ResultCommand {
+pub(crate) enum ResultCommand {
     /// Write agg_<RESULT>.json from what a benchmark saved
     ///
     /// The files of vllm, sglang, aiperf and genai-perf are told apart by their fields. Throughput is divided by the
@@ -62,7 +62,7 @@ impl Format {
 
 /// `result process`
 #[derive(Debug, Args)]
-pub struct Process {
+pub(crate) struct Process {
     /// What the benchmark saved [default: <RESULT_FILENAME>.json, in multi-node jobs <RESULT_FILENAME>_*.json]
     #[arg(value_name = "FILE", conflicts_with = "result_filename")]
     files: Vec<PathBuf>,
@@ -101,7 +101,7 @@ impl ResultCommand {
     ///
     /// # Errors
     /// Every problem of every file; the aggregates of the others are written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Process(process) => process.run(),
         }

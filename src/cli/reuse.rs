@@ -29,7 +29,7 @@ const SHOWN: usize = 20;
 /// `sweepctl reuse`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
-pub struct ReuseArgs {
+pub(crate) struct ReuseArgs {
     #[command(subcommand)]
     what: Option<What>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ impl ReuseArgs {
     ///
     /// # Errors
     /// Requests that fail, inputs that cannot be read, what is refused, and everything wrong with artifacts.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match &self.what {
             None => self.decide.run(),
             Some(What::Check(check)) => check.run(),

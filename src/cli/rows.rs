@@ -26,7 +26,7 @@ use crate::step::launch::runnable;
 
 /// What to write for workflows.
 #[derive(Debug, Args)]
-pub struct EmitArgs {
+pub(crate) struct EmitArgs {
     /// Write envelopes by bucket and shard, and an index, to a new folder
     #[arg(long, value_name = "DIR", help_heading = "For workflows")]
     emit: Option<PathBuf>,
@@ -41,7 +41,7 @@ pub struct EmitArgs {
 impl EmitArgs {
     /// Whether anything is written for workflows; standard output then holds the index only.
     #[must_use]
-    pub fn emits(&self) -> bool {
+    pub(crate) fn emits(&self) -> bool {
         self.emit.is_some()
     }
 
@@ -49,7 +49,7 @@ impl EmitArgs {
     ///
     /// # Errors
     /// Wrong usage.
-    pub fn check(&self, asked: &Asked) -> anyhow::Result<()> {
+    pub(crate) fn check(&self, asked: &Asked) -> anyhow::Result<()> {
         let of_jobs = Asked {
             fail_fast: asked.fail_fast,
             ..asked.of_jobs()
@@ -70,7 +70,7 @@ impl EmitArgs {
     /// # Errors
     /// Workflow settings that cannot be read, a folder that is not empty, a plan over GitHub's limits, and files that
     /// cannot be written.
-    pub fn write(
+    pub(crate) fn write(
         &self,
         buckets: &Buckets,
         changelog: Option<&ChangelogMetadata>,
@@ -109,7 +109,7 @@ impl EmitArgs {
 ///
 /// # Errors
 /// A folder that is not empty, a plan over GitHub's limits, and files that cannot be written.
-pub fn emit(
+pub(crate) fn emit(
     dir: &Path,
     mut buckets: Buckets,
     canary: bool,
@@ -131,7 +131,7 @@ pub fn emit(
 
 /// A table of jobs by bucket.
 #[must_use]
-pub fn counts(buckets: &Buckets) -> String {
+pub(crate) fn counts(buckets: &Buckets) -> String {
     let mut rows: Vec<Vec<String>> = buckets
         .iter()
         .map(|(bucket, envelopes)| vec![bucket.name().to_owned(), envelopes.len().to_string()])
@@ -143,7 +143,7 @@ pub fn counts(buckets: &Buckets) -> String {
 
 /// Tables of buckets: counts, then the rows of each.
 #[must_use]
-pub fn buckets(buckets: &Buckets) -> String {
+pub(crate) fn buckets(buckets: &Buckets) -> String {
     let mut text = counts(buckets);
     for (bucket, envelopes) in buckets {
         let lines: Vec<Vec<String>> = envelopes.iter().map(|envelope| line(&envelope.row)).collect();
@@ -166,7 +166,7 @@ const HEAD: [&str; 7] = [
 
 /// A row on one line.
 #[must_use]
-pub fn line(row: &Row) -> Vec<String> {
+pub(crate) fn line(row: &Row) -> Vec<String> {
     let topology = &row.topology;
     let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
     vec![
@@ -213,7 +213,7 @@ fn eval_text(row: &Row) -> String {
 /// What a sweep costs: jobs and GPUs of one runner label in one bucket.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Cost {
+pub(crate) struct Cost {
     /// The runner label.
     pub runner: String,
     /// The bucket.
@@ -228,7 +228,7 @@ pub struct Cost {
 
 /// What a sweep costs, by runner label and bucket.
 #[must_use]
-pub fn costs(buckets: &Buckets) -> Vec<Cost> {
+pub(crate) fn costs(buckets: &Buckets) -> Vec<Cost> {
     let mut costs: IndexMap<(String, Bucket), Cost> = IndexMap::new();
     for (bucket, envelope) in buckets.iter().flat_map(|(b, all)| all.iter().map(move |e| (b, e))) {
         let gpus = envelope.row.topology.gpus();
@@ -251,7 +251,7 @@ pub fn costs(buckets: &Buckets) -> Vec<Cost> {
 
 /// [`costs`] as a table.
 #[must_use]
-pub fn cost_table(costs: &[Cost]) -> String {
+pub(crate) fn cost_table(costs: &[Cost]) -> String {
     let line = |runner: &str, bucket: &str, jobs: usize, largest: u64, gpus: u64| {
         vec![
             runner.to_owned(),

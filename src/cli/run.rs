@@ -36,7 +36,7 @@ Example:
 /// Run a plan's jobs on this machine, and collect what they leave
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub struct Run {
+pub(crate) struct Run {
     /// The plan: a folder that `plan --emit` wrote, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR", required_unless_present = "latest")]
     plan: Option<PathBuf>,
@@ -73,7 +73,7 @@ impl Run {
     ///
     /// # Errors
     /// A plan that cannot be read or run here, and every job that is not done.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
         inputs::declare_launch_secrets()?;
         let local = LocalRun {

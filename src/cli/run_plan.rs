@@ -9,7 +9,7 @@ use crate::plan_files::{self, Index};
 
 /// A plan, or nothing of one.
 #[derive(Debug, Default)]
-pub struct RunPlan {
+pub(super) struct RunPlan {
     /// What it holds; `None` without a plan.
     pub index: Option<Index>,
     /// Its jobs; none without a plan.
@@ -23,7 +23,7 @@ impl RunPlan {
     ///
     /// # Errors
     /// A plan that cannot be read.
-    pub fn read(path: Option<&Path>) -> Result<Self, Problem> {
+    pub(super) fn read(path: Option<&Path>) -> Result<Self, Problem> {
         let Some(path) = path else {
             return Ok(Self::default());
         };

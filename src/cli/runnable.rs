@@ -14,13 +14,13 @@ use crate::matrix::row::Row;
 use crate::step::launch::runnable;
 
 /// A file of the tree that the rows come from, where it has it.
-pub type Read<'a> = dyn Fn(&str) -> Result<Option<Arc<Source>>, Problem> + 'a;
+pub(super) type Read<'a> = dyn Fn(&str) -> Result<Option<Arc<Source>>, Problem> + 'a;
 
 /// Refuses rows that fail for certain.
 ///
 /// # Errors
 /// As [`runnable::check`], and files that cannot be read.
-pub fn check(rows: &[Row], runners: &Runners, read: &Read<'_>) -> Result<(), Problems> {
+pub(super) fn check(rows: &[Row], runners: &Runners, read: &Read<'_>) -> Result<(), Problems> {
     let fleet = fleet(runners, read)?;
     // A script that cannot be read is said where it is launched.
     let has = |path: &Path| path.to_str().is_some_and(|path| !matches!(read(path), Ok(None)));
@@ -51,7 +51,7 @@ fn fleet(runners: &Runners, read: &Read<'_>) -> Result<Option<Fleet>, Problems> 
 ///
 /// # Errors
 /// A file that is there and cannot be read.
-pub fn work_tree(name: &str) -> Result<Option<Arc<Source>>, Problem> {
+pub(super) fn work_tree(name: &str) -> Result<Option<Arc<Source>>, Problem> {
     let path = Path::new(name);
     path.exists().then(|| Source::read(path).map(Arc::new)).transpose()
 }

@@ -10,7 +10,7 @@ use crate::config::kind::Kind;
 
 /// `sweepctl schema`
 #[derive(Debug, Args)]
-pub struct Schema {
+pub(crate) struct Schema {
     /// The kind of file
     kind: Kind,
 }
@@ -20,14 +20,14 @@ impl Schema {
     ///
     /// # Errors
     /// Output that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         output::text(&(serde_json::to_string_pretty(&self.kind.schema())? + "\n"))
     }
 }
 
 /// `sweepctl completions`
 #[derive(Debug, Args)]
-pub struct Completions {
+pub(crate) struct Completions {
     /// The shell
     shell: Shell,
 }
@@ -37,7 +37,7 @@ impl Completions {
     ///
     /// # Errors
     /// Output that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut help::command(), "sweepctl", &mut script);
         output::write(&script)
@@ -46,7 +46,7 @@ impl Completions {
 
 /// `sweepctl man`
 #[derive(Debug, Args)]
-pub struct Man {
+pub(crate) struct Man {
     /// Write a page for each command to this folder [default: print the main page]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -57,7 +57,7 @@ impl Man {
     ///
     /// # Errors
     /// Files that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let command = help::command();
         if let Some(out) = &self.out {
             std::fs::create_dir_all(out)?;

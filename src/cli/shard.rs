@@ -13,7 +13,7 @@ use crate::runner::{self, RunnerFile};
 
 /// `sweepctl shard`
 #[derive(Debug, Args)]
-pub struct Shard {
+pub(crate) struct Shard {
     /// The plan: the folder that `plan --emit` or `generate --emit` wrote, or its index
     #[arg(long, value_name = "FILE|DIR", default_value = "plan")]
     plan: PathBuf,
@@ -33,7 +33,7 @@ impl Shard {
     ///
     /// # Errors
     /// A folder that is no plan, and a shard that it has not.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let jobs = plan_files::shard_or_canary(&self.plan, &self.bucket, self.index).map_err(Problems::from)?;
         if self.github_output {
             return Ok(runner::append(RunnerFile::Output, &plan_files::shard_outputs(&jobs))?);

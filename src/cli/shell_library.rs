@@ -9,7 +9,7 @@ use super::output;
 use crate::files;
 
 /// The library: one file, which scripts source, of a part for each thing that they do.
-pub const TEXT: &str = concat!(
+pub(crate) const TEXT: &str = concat!(
     include_str!("../shell_library/job.sh"),
     include_str!("../shell_library/helpers.sh"),
     include_str!("../shell_library/gpus.sh"),
@@ -25,7 +25,7 @@ Launch scripts source it as benchmarks/benchmark_lib.sh; `sweepctl init` writes 
 
 Example:
   sweepctl shell-library --output benchmarks/benchmark_lib.sh")]
-pub struct ShellLibrary {
+pub(crate) struct ShellLibrary {
     /// The file to write [default: standard output]
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -36,7 +36,7 @@ impl ShellLibrary {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let Some(path) = &self.output else {
             return output::text(TEXT);
         };

@@ -43,7 +43,7 @@ Examples:
 /// `sweepctl workflow simulate`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub struct Simulate {
+pub(crate) struct Simulate {
     #[command(flatten)]
     event: EventArgs,
     /// The workflow: the name of its file, without `.yml`
@@ -106,7 +106,7 @@ impl Simulate {
     ///
     /// # Errors
     /// Files, an event or a plan that cannot be read, and faults of jobs that are not there.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let paths = workflow::in_folder(&self.root);
         if paths.is_empty() {
             let place = self.root.display().to_string();

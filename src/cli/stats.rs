@@ -22,7 +22,7 @@ use crate::step::results::file;
 /// `sweepctl stats`
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
-pub struct Stats {
+pub(crate) struct Stats {
     /// The run, with all its attempts [default: GITHUB_RUN_ID, up to its attempt GITHUB_RUN_ATTEMPT]
     #[arg(long, value_name = "RUN", value_parser = clap::value_parser!(u64).range(1..))]
     run_id: Option<u64>,
@@ -57,7 +57,7 @@ impl Stats {
     ///
     /// # Errors
     /// No run, a plan that cannot be read, requests that fail, and a file that cannot be written.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = RunPlan::read(self.plan.as_deref()).map_err(Problems::from)?;
         let client = self.client.client()?;
         let (id, attempt) = self.which().map_err(Problems::from)?;

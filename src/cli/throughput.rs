@@ -16,7 +16,7 @@ use crate::step::serving::{self, Request, Route};
 /// --save-result` saves. It needs no tokenizer: on the completions route prompts are token ids, so their lengths are
 /// exact; on the chat route prompts are words, and the server is asked first how many tokens they take.
 #[derive(Debug, Args)]
-pub struct Throughput {
+pub(crate) struct Throughput {
     /// The server's URL, such as http://localhost:8000
     #[arg(long, value_name = "URL")]
     endpoint: String,
@@ -66,7 +66,7 @@ impl Throughput {
     ///
     /// # Errors
     /// A server that does not answer, too many requests that fail, or an end by a signal.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let cancel = Cancellation::install()?;
         let request = Request {
             endpoint: self.endpoint.clone(),

@@ -32,7 +32,7 @@ Examples:
 /// `sweepctl triage`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct Triage {
+pub(crate) struct Triage {
     #[command(flatten)]
     run: RunArgs,
     /// Run the jobs again that failed for the infrastructure
@@ -67,7 +67,7 @@ impl Triage {
     ///
     /// # Errors
     /// Settings or a plan that cannot be read, and requests that fail.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = RunPlan::read(self.plan.as_deref()).map_err(Problems::from)?;
         let max_attempts = match self.max_attempts {
             Some(most) => most,

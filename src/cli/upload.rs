@@ -20,7 +20,7 @@ use crate::step::upload::{self, Gathered, Request};
 /// of another job are refused. On GitHub Actions the outputs `name`, `path` and `if-no-files-found` are what
 /// actions/upload-artifact takes.
 #[derive(Debug, Args)]
-pub struct Upload {
+pub(crate) struct Upload {
     /// What to gather
     #[arg(long, value_enum)]
     kind: ArtifactKind,
@@ -54,7 +54,7 @@ impl Upload {
     ///
     /// # Errors
     /// Everything that was refused.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let envelope = envelope_file::read(&self.envelope)?;
         inputs::declare_launch_secrets()?;
         let var = |name| std::env::var(name).unwrap_or_default();

@@ -36,7 +36,7 @@ full sweep that passed is noted as an annotation, which `sweepctl decide` finds 
 /// `sweepctl verdict`
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
-pub struct VerdictArgs {
+pub(crate) struct VerdictArgs {
     #[command(flatten)]
     needs: NeedsArgs,
     /// The plan: its folder, its index, or a list of envelopes
@@ -57,7 +57,7 @@ impl VerdictArgs {
     ///
     /// # Errors
     /// Everything that was planned and did not run or did not succeed, and inputs that cannot be read.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let needs = self.needs.read().map_err(Problems::from)?;
         let mut verdict = self.verdict(&needs)?;
         verdict.extend(later(&needs)?);

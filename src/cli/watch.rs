@@ -24,7 +24,7 @@ const PAGE: usize = 100;
 /// `sweepctl watch`
 #[derive(Debug, Args)]
 #[command(after_help = client::ABOUT)]
-pub struct Watch {
+pub(crate) struct Watch {
     #[command(flatten)]
     run: RunArgs,
     /// The run's plan, for the jobs that GitHub has not made yet: its folder, its index, or a list of envelopes
@@ -52,7 +52,7 @@ impl Watch {
     ///
     /// # Errors
     /// A plan that cannot be read, and requests that fail.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = RunPlan::read(self.plan.as_deref()).map_err(Problems::from)?;
         let client = self.run.client()?;
         let mut logs = Logs {

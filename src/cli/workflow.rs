@@ -17,7 +17,7 @@ use crate::workflow::check;
 
 /// `sweepctl workflow`
 #[derive(Debug, Subcommand)]
-pub enum Workflow {
+pub(crate) enum Workflow {
     /// Find what GitHub reports only when a workflow runs
     Check(Check),
     /// Show which jobs would run for an event and a plan, and why the others would not
@@ -48,7 +48,7 @@ Examples:
 /// `sweepctl workflow check`
 #[derive(Debug, Args)]
 #[command(after_help = HELP)]
-pub struct Check {
+pub(crate) struct Check {
     /// Files, and folders that hold a `.github` or workflow files [default: this folder]
     #[arg(value_name = "PATH", default_value = ".", hide_default_value = true)]
     paths: Vec<PathBuf>,
@@ -67,7 +67,7 @@ impl Workflow {
     ///
     /// # Errors
     /// As the subcommand.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         match self {
             Self::Check(check) => check.run(),
             Self::Simulate(simulate) => simulate.run(),
@@ -80,7 +80,7 @@ impl Check {
     ///
     /// # Errors
     /// Every finding, and files that cannot be read.
-    pub fn run(&self) -> anyhow::Result<()> {
+    pub(crate) fn run(&self) -> anyhow::Result<()> {
         let mut problems = Problems::default();
         let mut asked = Vec::new();
         let mut beside = Vec::new();

@@ -15,7 +15,7 @@ use super::tree::{Node, Value};
 use crate::findings::{Finding, config, refusals};
 
 /// The largest integer that a file may hold anywhere: sizes, counts and concurrencies are far below it.
-pub const MAX_INTEGER: u64 = 2_147_483_647;
+pub(crate) const MAX_INTEGER: u64 = 2_147_483_647;
 
 /// Collects the problems of one source.
 #[derive(Debug)]

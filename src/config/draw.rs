@@ -8,19 +8,19 @@ use crate::findings::Severity;
 
 /// A problem without colours.
 #[must_use]
-pub fn plain(problem: &Problem) -> String {
+pub(crate) fn plain(problem: &Problem) -> String {
     draw(problem, ("", ""))
 }
 
 /// All problems without colours, and how many they are.
 #[must_use]
-pub fn all_plain(problems: &Problems) -> String {
+pub(crate) fn all_plain(problems: &Problems) -> String {
     all(problems, plain)
 }
 
 /// A problem with colours, for a stream that takes them away where they are not wanted.
 #[must_use]
-pub fn styled(problem: &Problem) -> String {
+pub(crate) fn styled(problem: &Problem) -> String {
     let start = match problem.severity {
         Severity::Error => "\u{1b}[1;31m",
         Severity::Warning => "\u{1b}[1;33m",
@@ -31,7 +31,7 @@ pub fn styled(problem: &Problem) -> String {
 
 /// All problems with colours, and how many they are.
 #[must_use]
-pub fn all_styled(problems: &Problems) -> String {
+pub(crate) fn all_styled(problems: &Problems) -> String {
     all(problems, styled)
 }
 

@@ -11,13 +11,13 @@ use schemars::JsonSchema;
 use super::clusters::command::{Command, Template};
 use super::problem::Problems;
 use super::source::Source;
-pub use condition::{Condition, Conditions, Subject};
+pub(crate) use condition::{Condition, Conditions, Subject};
 
 /// The copy that serves a repository without engines of its own.
-pub const BUILT_IN: &str = include_str!("../../configs/engines.yaml");
+pub(crate) const BUILT_IN: &str = include_str!("../../configs/engines.yaml");
 
 /// Where a server says that it is ready, unless its engine says otherwise.
-pub const HEALTH: &str = "/health";
+pub(crate) const HEALTH: &str = "/health";
 
 /// The engines file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]

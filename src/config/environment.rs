@@ -88,7 +88,7 @@ const OF_SCRIPTS: [&str; 1] = ["EVAL_CONFIG_FILE"];
 /// Why a variable of this name may not be given to a job; `None` where it may. Whether the row itself sets it is asked
 /// elsewhere.
 #[must_use]
-pub fn refusal(name: &str) -> Option<&'static str> {
+pub(crate) fn refusal(name: &str) -> Option<&'static str> {
     let legal = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     if !legal {

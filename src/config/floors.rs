@@ -10,7 +10,7 @@ const NOISE: f64 = 2.0;
 
 /// What somebody evaluates; an empty list says that it is not known.
 #[derive(Debug, Clone, Default)]
-pub struct Known {
+pub(crate) struct Known {
     /// Model prefixes.
     pub prefixes: Vec<String>,
     /// Tasks.
@@ -19,7 +19,7 @@ pub struct Known {
 
 /// What is wrong with thresholds.
 #[derive(Debug, Clone, Default)]
-pub struct Review {
+pub(crate) struct Review {
     /// Thresholds that cannot work.
     pub errors: Vec<Problem>,
     /// Thresholds that work badly.
@@ -28,7 +28,7 @@ pub struct Review {
 
 /// Reviews thresholds.
 #[must_use]
-pub fn review(thresholds: &Thresholds, known: &Known) -> Review {
+pub(crate) fn review(thresholds: &Thresholds, known: &Known) -> Review {
     let mut review = Review::default();
     for prefix in thresholds.models.keys() {
         let message = |what: &str| format!("`models.{prefix}`: {what}");
@@ -126,7 +126,7 @@ fn distance(calibrated: &Calibrated) -> Option<Distance> {
 
 impl Known {
     /// Adds the tasks that thresholds name.
-    pub fn tasks_of(&mut self, thresholds: &Thresholds) {
+    pub(crate) fn tasks_of(&mut self, thresholds: &Thresholds) {
         let own = thresholds
             .models
             .values()

@@ -14,11 +14,11 @@ use super::tree::Node;
 use crate::findings::config as findings;
 
 /// Where the file lies, from a repository's root.
-pub const FILE: &str = "configs/evals/frameworks.yaml";
+pub(crate) const FILE: &str = "configs/evals/frameworks.yaml";
 /// The copy that serves a repository without one of its own.
-pub const BUILT_IN: &str = include_str!("../../configs/evals/frameworks.yaml");
+pub(crate) const BUILT_IN: &str = include_str!("../../configs/evals/frameworks.yaml");
 /// The placeholders of arguments and variables.
-pub const PLACEHOLDERS: [&str; 11] = [
+pub(crate) const PLACEHOLDERS: [&str; 11] = [
     "api-key",
     "base-url",
     "cases",
@@ -35,7 +35,7 @@ pub const PLACEHOLDERS: [&str; 11] = [
 /// The frameworks file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct EvalFrameworks {
+pub(crate) struct EvalFrameworks {
     /// Frameworks by the name that the eval policy calls them by.
     pub frameworks: IndexMap<String, Framework>,
 }
@@ -43,7 +43,7 @@ pub struct EvalFrameworks {
 /// One framework: a Python program, what it needs, and how its report is read.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Framework {
+pub(crate) struct Framework {
     /// What it is, in a line.
     pub description: String,
     /// The least version of Python that it runs on.
@@ -88,7 +88,7 @@ enum Value {
 /// A source at one commit, checked by its content.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Archive {
+pub(crate) struct Archive {
     /// Where the `.tar.gz` is. Its first folder is left out.
     pub url: String,
     /// The commit.
@@ -107,7 +107,7 @@ pub struct Archive {
 /// How a report is read. Places are JSON pointers, numbers at several places are added up, and a missing one is 0.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ReportMap {
+pub(crate) struct ReportMap {
     /// The report's name, in `{out}`.
     pub file: String,
     /// How many checks there were.
@@ -136,7 +136,7 @@ pub struct ReportMap {
 /// Rows whose text says that no answer came.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct UnservedRows {
+pub(crate) struct UnservedRows {
     /// Where the list of rows is.
     pub rows: String,
     /// Where the text is, in a row.
@@ -150,7 +150,7 @@ pub struct UnservedRows {
 /// A share.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Share {
+pub(crate) struct Share {
     /// The part.
     #[schemars(length(min = 1))]
     pub passed: Vec<String>,
@@ -162,7 +162,7 @@ pub struct Share {
 /// One suite.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Suite {
+pub(crate) struct Suite {
     /// What Python is given.
     #[schemars(length(min = 1))]
     pub arguments: Vec<String>,
@@ -185,7 +185,7 @@ impl EvalFrameworks {
     ///
     /// # Errors
     /// Every problem of the file.
-    pub fn load(source: &Arc<Source>) -> Result<Self, Problems> {
+    pub(crate) fn load(source: &Arc<Source>) -> Result<Self, Problems> {
         super::load(source, |d, node| {
             let mut f = d.fields(node, "the frameworks file")?;
             let frameworks = f.required(d, "frameworks", |d, node, name| {
@@ -215,7 +215,7 @@ impl EvalFrameworks {
     ///
     /// # Errors
     /// Every problem of the file.
-    pub fn of(roots: &[PathBuf]) -> Result<(Self, Option<PathBuf>), Problems> {
+    pub(crate) fn of(roots: &[PathBuf]) -> Result<(Self, Option<PathBuf>), Problems> {
         let file = roots.iter().map(|root| root.join(FILE)).find(|file| file.is_file());
         let source = match &file {
             Some(file) => Source::read(file)?,
@@ -242,7 +242,7 @@ impl EvalFrameworks {
 impl UnservedRows {
     /// Whether a row's text says that no answer came.
     #[must_use]
-    pub fn is_one(&self, text: &str) -> bool {
+    pub(crate) fn is_one(&self, text: &str) -> bool {
         let found = |pattern: &str| Regex::new(pattern).is_ok_and(|regex| regex.is_match(text));
         found(&self.pattern) && !self.except.as_deref().is_some_and(found)
     }
@@ -538,7 +538,7 @@ fn template(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
 ///
 /// # Errors
 /// A placeholder that `value` does not know.
-pub fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, Problem> {
+pub(crate) fn fill(text: &str, value: impl Fn(&str) -> Option<String>) -> Result<String, Problem> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('{') {

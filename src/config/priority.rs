@@ -15,7 +15,7 @@ use crate::findings::config;
 /// The priorities file. A job's score is the base plus every adjustment that fits it; higher scores go first.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Priorities {
+pub(crate) struct Priorities {
     /// The form of the file; 1.
     #[schemars(range(min = 1, max = 1))]
     pub version: u64,
@@ -32,7 +32,7 @@ pub struct Priorities {
 /// What is added to a job's score.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Adjustments {
+pub(crate) struct Adjustments {
     /// By the event's name.
     #[schemars(default, with = "IndexMap<String, f64>")]
     pub event: IndexMap<String, Decimal>,
@@ -62,7 +62,7 @@ pub struct Adjustments {
 /// Pull request labels that change the score.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct PriorityLabels {
+pub(crate) struct PriorityLabels {
     /// The label that puts a job before all others.
     pub skip_queue: Option<SkipQueue>,
     /// Labels that say that a checklist is done.
@@ -74,7 +74,7 @@ pub struct PriorityLabels {
 /// The label that puts a job before all others.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct SkipQueue {
+pub(crate) struct SkipQueue {
     /// Its name.
     pub name: String,
 }
@@ -82,7 +82,7 @@ pub struct SkipQueue {
 /// Labels that say that a checklist is done.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct ChecklistComplete {
+pub(crate) struct ChecklistComplete {
     /// Their names.
     #[schemars(length(min = 1))]
     pub names: Vec<String>,
@@ -94,7 +94,7 @@ pub struct ChecklistComplete {
 /// Labels that replace the score.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Patchwork {
+pub(crate) struct Patchwork {
     /// Their names.
     #[schemars(length(min = 1))]
     pub names: Vec<String>,
@@ -111,7 +111,7 @@ impl Priorities {
     ///
     /// # Errors
     /// Every problem of the file.
-    pub fn load(source: &Arc<Source>) -> Result<Self, Problems> {
+    pub(crate) fn load(source: &Arc<Source>) -> Result<Self, Problems> {
         super::load(source, |d, node| {
             let mut f = d.fields(node, "the priorities file")?;
             let version = f.required(d, "version", |d, node, name| {

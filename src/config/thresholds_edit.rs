@@ -13,7 +13,7 @@ use crate::findings::config as findings;
 ///
 /// # Errors
 /// A text that is no thresholds file, and a place whose form is another one.
-pub fn set(source: &Arc<Source>, prefix: &str, task: &str, found: &Calibrated) -> Result<String, Problems> {
+pub(crate) fn set(source: &Arc<Source>, prefix: &str, task: &str, found: &Calibrated) -> Result<String, Problems> {
     let thresholds = Thresholds::load(source)?;
     let old = thresholds.models.get(prefix).and_then(|tasks| tasks.get(task));
     let old = old.and_then(Threshold::calibrated).cloned().unwrap_or_default();

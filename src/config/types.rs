@@ -5,7 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use super::fields::{Parallelism, Role};
+pub(crate) use super::fields::{Parallelism, Role};
 
 /// Input and output sequence lengths, in tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -9,7 +9,7 @@ use crate::config::tree::{Node, Value};
 
 /// A value of a recipe.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Yaml {
+pub(crate) enum Yaml {
     /// Nothing.
     Null,
     /// `true` or `false`.
@@ -62,7 +62,7 @@ impl From<bool> for Yaml {
 }
 
 /// A mapping of names to values.
-pub fn map<const N: usize>(fields: [(&str, Yaml); N]) -> Yaml {
+pub(crate) fn map<const N: usize>(fields: [(&str, Yaml); N]) -> Yaml {
     Yaml::Map(
         fields
             .into_iter()
@@ -73,7 +73,7 @@ pub fn map<const N: usize>(fields: [(&str, Yaml); N]) -> Yaml {
 
 impl Yaml {
     /// Sets a field of a mapping, whatever was there; mappings on the way are made where there are none.
-    pub fn set(&mut self, path: &[&str], value: impl Into<Self>) {
+    pub(crate) fn set(&mut self, path: &[&str], value: impl Into<Self>) {
         let Some((name, rest)) = path.split_first() else {
             *self = value.into();
             return;
@@ -88,7 +88,7 @@ impl Yaml {
 
     /// A field of mappings in mappings, where it is there and is not null.
     #[must_use]
-    pub fn get(&self, path: &[&str]) -> Option<&Self> {
+    pub(crate) fn get(&self, path: &[&str]) -> Option<&Self> {
         match (path.split_first(), self) {
             (None, Self::Null) => None,
             (None, value) => Some(value),
@@ -98,7 +98,7 @@ impl Yaml {
     }
 
     /// Removes a field of mappings in mappings, where it is there.
-    pub fn remove(&mut self, path: &[&str]) {
+    pub(crate) fn remove(&mut self, path: &[&str]) {
         match (path, self) {
             ([name], Self::Map(fields)) => drop(fields.shift_remove(*name)),
             ([name, rest @ ..], Self::Map(fields)) => {
@@ -114,7 +114,7 @@ impl Yaml {
     ///
     /// # Errors
     /// A number that is not finite: JSON has none.
-    pub fn to_text(&self) -> serde_json::Result<String> {
+    pub(crate) fn to_text(&self) -> serde_json::Result<String> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 }

@@ -10,7 +10,7 @@ pub(crate) mod plan;
 pub(crate) mod recipe;
 pub mod refusals;
 pub mod sarif;
-pub mod workflow;
+pub(crate) mod workflow;
 
 use serde::Serialize;
 
@@ -99,7 +99,7 @@ macro_rules! findings {
     ($($name:ident = $severity:ident $id:literal $title:literal $why:literal $remedy:literal;)+) => {
         $(
             #[doc = $title]
-            pub static $name: $crate::findings::Finding = $crate::findings::Finding {
+            pub(crate) static $name: $crate::findings::Finding = $crate::findings::Finding {
                 id: $id,
                 severity: $crate::findings::Severity::$severity,
                 title: $title,
@@ -108,7 +108,7 @@ macro_rules! findings {
             };
         )+
         /// All of them, in the order of the page.
-        pub static ALL: &[&$crate::findings::Finding] = &[$(&$name),+];
+        pub(crate) static ALL: &[&$crate::findings::Finding] = &[$(&$name),+];
     };
 }
 use findings;

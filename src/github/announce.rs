@@ -16,7 +16,11 @@ const MAX_REASON: usize = 300;
 ///
 /// # Errors
 /// A template that gives no payload, and one that is too large by itself.
-pub fn payload(mut told: Announced, ledger: Option<&RunLedger>, template: Option<&str>) -> Result<Value, Problem> {
+pub(crate) fn payload(
+    mut told: Announced,
+    ledger: Option<&RunLedger>,
+    template: Option<&str>,
+) -> Result<Value, Problem> {
     let Some(ledger) = ledger else {
         return within(&told, template)?.ok_or_else(too_large);
     };

@@ -5,16 +5,16 @@ use serde::Serialize;
 use super::client::{Client, Error};
 
 /// The workflow that sweeps.
-pub const WORKFLOW: &str = "run-sweep.yml";
+pub(crate) const WORKFLOW: &str = "run-sweep.yml";
 /// The artifact that holds a sweep's throughput results.
-pub const RESULTS: &str = "results_bmk";
+pub(crate) const RESULTS: &str = "results_bmk";
 /// Runs whose artifacts are looked at: one request each.
 const LOOKED_AT: usize = 20;
 
 /// The newest run of the default branch whose results can be fetched.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Baseline {
+pub(crate) struct Baseline {
     /// Its number; `None` where there is none.
     pub run_id: Option<u64>,
     /// Its page; empty where there is none.
@@ -30,7 +30,7 @@ pub struct Baseline {
 ///
 /// # Errors
 /// Requests that fail.
-pub fn find(client: &Client, branch: Option<&str>) -> Result<Baseline, Error> {
+pub(crate) fn find(client: &Client, branch: Option<&str>) -> Result<Baseline, Error> {
     let branch = match branch {
         Some(branch) => branch.to_owned(),
         None => client.default_branch()?,
@@ -64,7 +64,7 @@ pub fn find(client: &Client, branch: Option<&str>) -> Result<Baseline, Error> {
 impl Baseline {
     /// The outputs of a step.
     #[must_use]
-    pub fn outputs(&self) -> Vec<(String, String)> {
+    pub(crate) fn outputs(&self) -> Vec<(String, String)> {
         let run_id = self.run_id.map(|id| id.to_string()).unwrap_or_default();
         vec![
             ("run_id".to_owned(), run_id),

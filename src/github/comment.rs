@@ -4,13 +4,13 @@ use super::client::answers::Comment;
 use super::client::{Client, Error};
 
 /// What the comment starts with; nobody sees it.
-pub const MARKER: &str = "<!-- sweepctl: how the sweep ended -->";
+pub(crate) const MARKER: &str = "<!-- sweepctl: how the sweep ended -->";
 
 /// Writes the comment, or changes the one that `author` wrote before. Comments of others with the marker are theirs.
 ///
 /// # Errors
 /// Requests that fail.
-pub fn put(client: &Client, pull: u64, author: &str, body: &str) -> Result<(), Error> {
+pub(crate) fn put(client: &Client, pull: u64, author: &str, body: &str) -> Result<(), Error> {
     let comments = client.comments(pull)?.items;
     let is_own = |comment: &&Comment| {
         comment.user.as_ref().is_some_and(|user| user.login == author)

@@ -17,7 +17,7 @@ use crate::config::asked::Asked;
 use crate::config::problem::{Problem, Problems};
 
 /// The workflow that is dispatched.
-pub const WORKFLOW: &str = "e2e-tests.yml";
+pub(crate) const WORKFLOW: &str = "e2e-tests.yml";
 /// Whose approval counts: those who may write.
 const APPROVERS: [&str; 3] = ["OWNER", "MEMBER", "COLLABORATOR"];
 /// How often the run is looked for, a second apart: an older server does not say which run a dispatch starts.
@@ -25,7 +25,7 @@ const LOOKS: u32 = 10;
 
 /// What is sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Request {
+pub(crate) struct Request {
     /// The branch whose workflow file runs.
     pub r#ref: String,
     /// The form's inputs; those that are not given are not sent.
@@ -35,7 +35,7 @@ pub struct Request {
 impl Request {
     /// The same as a command of GitHub's own client.
     #[must_use]
-    pub fn gh_command(&self, client: &Client) -> String {
+    pub(crate) fn gh_command(&self, client: &Client) -> String {
         let repository = client.repository().to_string();
         let words = [
             "gh",
@@ -54,7 +54,7 @@ impl Request {
 
     /// Each input as a word of that command.
     #[must_use]
-    pub fn input_words(&self) -> Vec<String> {
+    pub(crate) fn input_words(&self) -> Vec<String> {
         let words = self.inputs.iter();
         words.map(|(name, value)| quoted(&format!("{name}={value}"))).collect()
     }
@@ -67,7 +67,7 @@ fn quoted(word: &str) -> String {
 
 /// What of a pull request is swept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// Where it left the branch that it would be merged into.
     pub base: Hash,
     /// Its newest commit.
@@ -82,7 +82,7 @@ pub struct Comparison {
 ///
 /// # Errors
 /// Requests that fail, and what [`approved`] refuses.
-pub fn comparison(client: &Client, number: u64, head: Option<&Hash>) -> Result<Comparison, Problems> {
+pub(crate) fn comparison(client: &Client, number: u64, head: Option<&Hash>) -> Result<Comparison, Problems> {
     let pull = client.pull(number)?;
     let reviews = client.reviews(number)?;
     if !reviews.complete {
@@ -109,7 +109,7 @@ pub fn comparison(client: &Client, number: u64, head: Option<&Hash>) -> Result<C
 ///
 /// # Errors
 /// A pull request that is closed, a request for changes, another commit than the newest, and one that nobody approved.
-pub fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<Option<String>, Problem> {
+pub(crate) fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<Option<String>, Problem> {
     let (number, newest) = (pull.number, &pull.head.sha);
     if pull.state != "open" {
         let message = format!("pull request {number} is {}", code(&pull.state));
@@ -167,7 +167,7 @@ pub fn approved(pull: &Pull, reviews: &[Review], head: Option<&Hash>) -> Result<
 /// The form's inputs: what is asked of a sweep one by one, or, where a server takes fewer than that, in the one input
 /// `asked`, as flags; and then the pull request's labels too, of which the priority of its jobs is made.
 #[must_use]
-pub fn inputs(
+pub(crate) fn inputs(
     given: IndexMap<String, String>,
     asked: &Asked,
     labels: &[String],
@@ -202,7 +202,7 @@ struct Asking<'r> {
 ///
 /// # Errors
 /// Requests that fail before and while it is sent. After that only the run's page is missing.
-pub fn send(client: &Client, request: &Request) -> Result<Option<Dispatched>, Error> {
+pub(crate) fn send(client: &Client, request: &Request) -> Result<Option<Dispatched>, Error> {
     let runs = || client.runs(WORKFLOW, "workflow_dispatch", &request.r#ref, None);
     let known: HashSet<u64> = runs()?.items.iter().map(|run| run.id).collect();
     let asking = Asking {

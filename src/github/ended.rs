@@ -14,7 +14,7 @@ use crate::matrix::envelope::Envelope;
 
 /// A job of a run, as `sweepctl stats` writes it.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Told {
+pub(crate) struct Told {
     /// Its name, with those of the jobs that called it.
     name: String,
     /// How it ended; `None` where it has not.
@@ -29,7 +29,7 @@ pub struct Told {
 ///
 /// # Errors
 /// A file that cannot be read, or holds something else.
-pub fn read(path: &Path) -> Result<Vec<Told>, Problem> {
+pub(crate) fn read(path: &Path) -> Result<Vec<Told>, Problem> {
     /// A list of jobs, or an object that has one.
     #[derive(Deserialize)]
     #[serde(untagged)]
@@ -50,7 +50,7 @@ pub fn read(path: &Path) -> Result<Vec<Told>, Problem> {
 
 /// How the jobs of a plan ended. `canary` is the id of the job that ran first.
 #[must_use]
-pub fn of(plan: &[Envelope], canary: Option<&str>, needs: Option<&Needs>, told: &[Told]) -> Ended {
+pub(crate) fn of(plan: &[Envelope], canary: Option<&str>, needs: Option<&Needs>, told: &[Told]) -> Ended {
     let mut ended = Ended::default();
     let mut named: HashMap<&str, Vec<&str>> = HashMap::new();
     for envelope in plan {

@@ -12,7 +12,7 @@ use crate::plural;
 
 /// What a gate stands before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum For {
+pub(crate) enum For {
     /// The publisher: with --results it runs if anything is published; else if every collection succeeded, none is
     /// empty, and no bucket that is among `needs` failed
     Ingest,
@@ -23,7 +23,7 @@ pub enum For {
 
 /// What a gate says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// Whether the job runs.
     pub run: bool,
     /// Why, in a sentence.
@@ -47,7 +47,7 @@ impl Answer {
 
     /// The outputs of a step.
     #[must_use]
-    pub fn outputs(&self) -> Vec<(String, String)> {
+    pub(crate) fn outputs(&self) -> Vec<(String, String)> {
         vec![
             ("run".to_owned(), self.run.to_string()),
             ("reason".to_owned(), self.reason.clone()),
@@ -57,7 +57,7 @@ impl Answer {
 
 /// What a collector collects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Collector {
+pub(crate) enum Collector {
     /// Throughput results.
     Results,
     /// Evals.
@@ -66,11 +66,11 @@ pub enum Collector {
 
 impl Collector {
     /// Both.
-    pub const ALL: [Self; 2] = [Self::Results, Self::Evals];
+    pub(crate) const ALL: [Self; 2] = [Self::Results, Self::Evals];
 
     /// Its job.
     #[must_use]
-    pub fn job(self) -> &'static str {
+    pub(crate) fn job(self) -> &'static str {
         match self {
             Self::Results => COLLECT_RESULTS,
             Self::Evals => COLLECT_EVALS,
@@ -105,7 +105,12 @@ impl Collector {
 ///
 /// # Errors
 /// Jobs that are not among `needs`, and counts that are missing or none.
-pub fn gate(gate: For, needs: &Needs, plan: Option<&Index>, ledger: Option<&RunLedger>) -> Result<Answer, Problems> {
+pub(crate) fn gate(
+    gate: For,
+    needs: &Needs,
+    plan: Option<&Index>,
+    ledger: Option<&RunLedger>,
+) -> Result<Answer, Problems> {
     if let Some(ledger) = ledger {
         return Ok(published(ledger));
     }

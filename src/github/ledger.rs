@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 4;
 
 /// What was found of every job, by its id.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Ledgers {
+pub(crate) struct Ledgers {
     jobs: HashMap<String, Job>,
     publish: Option<Publish>,
 }
@@ -26,7 +26,7 @@ impl Ledgers {
     ///
     /// # Errors
     /// A folder without a ledger, and JSON files that cannot be read.
-    pub fn read(dir: &Path) -> Result<Self, Problems> {
+    pub(crate) fn read(dir: &Path) -> Result<Self, Problems> {
         #[derive(Deserialize)]
         struct Ledger {
             jobs: Vec<Job>,
@@ -74,13 +74,13 @@ impl Ledgers {
     }
 
     /// The jobs that a collector accounts for here, as it found them.
-    pub fn extend(&mut self, jobs: impl IntoIterator<Item = Job>) {
+    pub(crate) fn extend(&mut self, jobs: impl IntoIterator<Item = Job>) {
         jobs.into_iter().for_each(|job| self.add(job));
     }
 
     /// What is published, where a ledger says so.
     #[must_use]
-    pub fn publish(&self) -> Option<Publish> {
+    pub(crate) fn publish(&self) -> Option<Publish> {
         self.publish
     }
 
@@ -110,7 +110,7 @@ impl Ledgers {
 
     /// What was found of a job; `None` where no collector accounts for it.
     #[must_use]
-    pub fn of(&self, id: &str) -> Option<&Job> {
+    pub(crate) fn of(&self, id: &str) -> Option<&Job> {
         self.jobs.get(id)
     }
 }

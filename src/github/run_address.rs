@@ -6,7 +6,7 @@ use crate::changelog::link::Slug;
 
 /// A run as it was named.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunAddress {
+pub(crate) struct RunAddress {
     /// Its number.
     pub id: u64,
     /// Where it is and on which server, where an address says so.
@@ -15,7 +15,7 @@ pub struct RunAddress {
 
 /// What an address says beside the number.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// The server, such as `https://github.com`.
     pub server: String,
     /// The repository.

@@ -13,17 +13,17 @@ use crate::matrix::envelope::Envelope;
 use crate::plan_files::CANARY;
 
 /// The name of the job on a GPU, in the workflow that runs one.
-pub const BENCHMARK: &str = "Benchmark";
+pub(crate) const BENCHMARK: &str = "Benchmark";
 /// The name of the canary's job.
 const CANARY_TITLE: &str = "Canary";
 /// What jobs without a GPU are called together.
-pub const HOSTED: &str = "hosted";
+pub(crate) const HOSTED: &str = "hosted";
 /// What parts the name of a job from those of the jobs that called it.
 const CALLED: &str = " / ";
 
 /// One execution of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Execution {
+pub(crate) struct Execution {
     /// The attempt at the run that it was of.
     pub attempt: u64,
     /// The job as it was then.
@@ -35,7 +35,7 @@ pub struct Execution {
 ///
 /// # Errors
 /// Requests that fail.
-pub fn executions(client: &Client, run: u64, attempts: u64) -> Result<(Vec<Execution>, bool), Error> {
+pub(crate) fn executions(client: &Client, run: u64, attempts: u64) -> Result<(Vec<Execution>, bool), Error> {
     let mut all = Vec::new();
     let mut complete = true;
     for attempt in 1..=attempts {
@@ -48,7 +48,7 @@ pub fn executions(client: &Client, run: u64, attempts: u64) -> Result<(Vec<Execu
 
 /// Executions without those that an earlier attempt has already.
 #[must_use]
-pub fn distinct(executions: Vec<Execution>) -> Vec<Execution> {
+pub(crate) fn distinct(executions: Vec<Execution>) -> Vec<Execution> {
     let mut seen: HashMap<_, u64> = HashMap::new();
     let is_new = |execution: &Execution| {
         let job = &execution.job;
@@ -72,7 +72,7 @@ pub fn distinct(executions: Vec<Execution>) -> Vec<Execution> {
 
 /// Where a job belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Place {
+pub(crate) enum Place {
     /// It takes GPUs, for a bucket or, by [`CANARY`], before all of them.
     Gpu(&'static str),
     /// It takes none.
@@ -84,13 +84,13 @@ pub enum Place {
 impl Place {
     /// Whether it takes GPUs.
     #[must_use]
-    pub fn takes_gpus(self) -> bool {
+    pub(crate) fn takes_gpus(self) -> bool {
         matches!(self, Self::Gpu(_))
     }
 
     /// Its bucket; `hosted` where it takes no GPU.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Gpu(bucket) => bucket,
             Self::Hosted | Self::Caller => HOSTED,
@@ -100,14 +100,14 @@ impl Place {
 
 /// Tells where jobs belong: by the plan, where there is one, else by the titles of the workflow's jobs.
 #[derive(Debug, Default)]
-pub struct Places {
+pub(crate) struct Places {
     by_name: HashMap<String, &'static str>,
 }
 
 impl Places {
     /// By a plan; `canary` is the id of its canary.
     #[must_use]
-    pub fn of_plan(plan: &[Envelope], canary: Option<&str>) -> Self {
+    pub(crate) fn of_plan(plan: &[Envelope], canary: Option<&str>) -> Self {
         let place = |envelope: &Envelope| match canary {
             Some(id) if id == envelope.id => CANARY,
             _ => Bucket::of(&envelope.row).name(),
@@ -119,7 +119,7 @@ impl Places {
 
     /// Where a job belongs.
     #[must_use]
-    pub fn of(&self, name: &str) -> Place {
+    pub(crate) fn of(&self, name: &str) -> Place {
         let parts: Vec<&str> = name.split(CALLED).collect();
         let first = parts.first().copied().unwrap_or_default();
         // GitHub may put the values of a matrix behind a job's name.
@@ -144,7 +144,7 @@ impl Places {
 
 /// The short name of a job: that of its envelope where it takes GPUs.
 #[must_use]
-pub fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     let parts: Vec<&str> = name.split(CALLED).collect();
     match parts.as_slice() {
         [.., envelope, last] if *last == BENCHMARK => envelope,
@@ -154,7 +154,7 @@ pub fn short(name: &str) -> &str {
 
 /// How far a job is, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum State {
+pub(crate) enum State {
     /// It waits for other jobs, a limit, or an approval.
     Waiting,
     /// It waits for a runner.
@@ -174,7 +174,7 @@ pub enum State {
 impl State {
     /// The state of a job.
     #[must_use]
-    pub fn of(job: &Job) -> Self {
+    pub(crate) fn of(job: &Job) -> Self {
         match (job.status.as_str(), job.conclusion.as_deref()) {
             ("queued", _) => Self::Queued,
             ("in_progress", _) => Self::Running,
@@ -189,20 +189,20 @@ impl State {
 
 /// A time of GitHub's.
 #[must_use]
-pub fn time(text: Option<&String>) -> Option<Timestamp> {
+pub(crate) fn time(text: Option<&String>) -> Option<Timestamp> {
     text?.parse().ok()
 }
 
 /// Seconds from one time to another; 0 where clocks disagree about their order.
 #[must_use]
-pub fn seconds(from: Option<&String>, to: Option<&String>) -> Option<u64> {
+pub(crate) fn seconds(from: Option<&String>, to: Option<&String>) -> Option<u64> {
     let seconds = time(to)?.as_second() - time(from)?.as_second();
     Some(seconds.try_into().unwrap_or(0))
 }
 
 /// Whether a run is over.
 #[must_use]
-pub fn has_ended(run: &Run) -> bool {
+pub(crate) fn has_ended(run: &Run) -> bool {
     run.status.as_deref() == Some("completed")
 }
 

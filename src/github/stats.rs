@@ -17,7 +17,7 @@ const HOUR: f64 = 3600.0;
 
 /// One execution of a job. Field names are those of `run_stats.json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct JobTime {
+pub(crate) struct JobTime {
     /// Its name, with those of the jobs that called it.
     pub name: String,
     /// The attempt at the run that it was of.
@@ -50,7 +50,7 @@ pub struct JobTime {
 
 /// What is summed of jobs of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Sum {
+pub(crate) struct Sum {
     /// Executions that a runner took.
     pub jobs: usize,
     /// Of these, those that did not succeed.
@@ -72,7 +72,7 @@ pub struct Sum {
 /// From the event to the first job on a GPU, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct FirstGpuJob {
+pub(crate) struct FirstGpuJob {
     /// Until it was queued: what the jobs before it take.
     pub queued_seconds: Option<u64>,
     /// Until a runner took it.
@@ -81,7 +81,7 @@ pub struct FirstGpuJob {
 
 /// The times of executions; the plan says how many GPUs each took.
 #[must_use]
-pub fn of(executions: Vec<Execution>, plan: &[Envelope], places: &Places) -> Vec<JobTime> {
+pub(crate) fn of(executions: Vec<Execution>, plan: &[Envelope], places: &Places) -> Vec<JobTime> {
     let planned: HashMap<&str, &Envelope> = plan.iter().map(|envelope| (envelope.name.as_str(), envelope)).collect();
     executions
         .into_iter()
@@ -152,19 +152,19 @@ fn hardware(envelope: &Envelope) -> String {
 
 /// Executions that a runner took, by the labels that they asked for, in the order of the run.
 #[must_use]
-pub fn by_label(jobs: &[JobTime]) -> IndexMap<String, Sum> {
+pub(crate) fn by_label(jobs: &[JobTime]) -> IndexMap<String, Sum> {
     sums(jobs, |job| Some(job.labels.join(", ")))
 }
 
 /// Executions of planned jobs that a runner took, by hardware, in the order of the run.
 #[must_use]
-pub fn by_hardware(jobs: &[JobTime]) -> IndexMap<String, Sum> {
+pub(crate) fn by_hardware(jobs: &[JobTime]) -> IndexMap<String, Sum> {
     sums(jobs, |job| job.hardware.clone())
 }
 
 /// All executions that a runner took.
 #[must_use]
-pub fn all(jobs: &[JobTime]) -> Sum {
+pub(crate) fn all(jobs: &[JobTime]) -> Sum {
     sums(jobs, |_| Some(String::new())).swap_remove("").unwrap_or_default()
 }
 
@@ -205,7 +205,7 @@ fn median(values: impl Iterator<Item = u64>) -> Option<u64> {
 
 /// How long the event waited for the first job on a GPU, in the first attempt.
 #[must_use]
-pub fn first_gpu_job(run: &Run, jobs: &[JobTime], places: &Places) -> FirstGpuJob {
+pub(crate) fn first_gpu_job(run: &Run, jobs: &[JobTime], places: &Places) -> FirstGpuJob {
     let on_gpus = || {
         jobs.iter()
             .filter(|job| job.attempt == 1 && places.of(&job.name).takes_gpus())
@@ -229,7 +229,7 @@ pub fn first_gpu_job(run: &Run, jobs: &[JobTime], places: &Places) -> FirstGpuJo
 
 /// The job that waited longest.
 #[must_use]
-pub fn longest_queue(jobs: &[JobTime]) -> Option<&JobTime> {
+pub(crate) fn longest_queue(jobs: &[JobTime]) -> Option<&JobTime> {
     jobs.iter()
         .filter(|job| job.queue_seconds.is_some())
         .max_by_key(|job| job.queue_seconds)

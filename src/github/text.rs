@@ -11,7 +11,7 @@ use crate::files;
 ///
 /// # Errors
 /// A file that is missing, too large, or no UTF-8.
-pub fn read(path: &Path) -> Result<Source, Problem> {
+pub(crate) fn read(path: &Path) -> Result<Source, Problem> {
     let stdin = path.as_os_str() == "-";
     let name = if stdin {
         "<stdin>".to_owned()
@@ -31,7 +31,7 @@ pub fn read(path: &Path) -> Result<Source, Problem> {
 
 /// Text from outside on one line, without control characters: no line of it passes for a command in a log.
 #[must_use]
-pub fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     printable(&text.replace(['\n', '\r'], " "))
 }
 

@@ -25,7 +25,7 @@ pub struct Planned {
 
 /// What is said at the end of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// Whether everything planned ran and succeeded.
     pub ok: bool,
     /// The verdict in a sentence.
@@ -44,7 +44,7 @@ pub struct Verdict {
 
 /// What became of one bucket.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Line {
+pub(crate) struct Line {
     /// The bucket, or `canary`.
     pub bucket: String,
     /// Its job in the workflow.
@@ -63,7 +63,7 @@ pub struct Line {
 
 /// What a run was to do, by what its first job says; the plan is worth reading only where there is one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Course {
+pub(crate) enum Course {
     /// The decision was not to sweep, for this reason.
     NoSweep(String),
     /// An earlier run stood in, for this reason.
@@ -78,7 +78,7 @@ pub enum Course {
 ///
 /// # Errors
 /// The job that decides is not among `needs`.
-pub fn course(needs: &Needs) -> Result<Course, Problem> {
+pub(crate) fn course(needs: &Needs) -> Result<Course, Problem> {
     let decide = needs.job(DECIDE)?;
     if decide.result != JobResult::Success {
         let message = format!("{} {}: nothing ran", code(DECIDE), ended_as(decide.result));
@@ -120,7 +120,7 @@ fn ended_as(result: JobResult) -> &'static str {
 
 /// The verdict on a run that was not to sweep: green, unless one of its other jobs failed.
 #[must_use]
-pub fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
+pub(crate) fn no_sweep(needs: &Needs, reason: &str) -> Verdict {
     let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
     problems.extend(others(needs, &[]));
     Verdict::new(format!("No sweep was asked for. {reason}"), Vec::new(), problems)
@@ -141,7 +141,7 @@ fn blocked(needs: &Needs) -> Option<Problem> {
 /// The verdict on a run in which an earlier one stood in: for a push green if its results were taken over, for a commit of
 /// a pull request that of the earlier run.
 #[must_use]
-pub fn reused(needs: &Needs, reason: &str) -> Verdict {
+pub(crate) fn reused(needs: &Needs, reason: &str) -> Verdict {
     let mut problems: Vec<Problem> = blocked(needs).into_iter().collect();
     problems.extend(others(needs, &[]));
     let decide = needs.0.get(DECIDE);
@@ -173,7 +173,7 @@ fn not_taken_over(needs: &Needs) -> Option<Problem> {
 
 /// The verdict on a run that ended before there was a plan.
 #[must_use]
-pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
+pub(crate) fn ended(needs: &Needs, problem: Problem) -> Verdict {
     let mut problems = vec![problem];
     problems.extend(others(needs, &[DECIDE.to_owned()]));
     Verdict::new(String::new(), Vec::new(), problems)
@@ -182,7 +182,7 @@ pub fn ended(needs: &Needs, problem: Problem) -> Verdict {
 /// The verdict on a run with a plan. `ledger` says what became of each job; without it only the results of whole buckets
 /// are known.
 #[must_use]
-pub fn with_plan(needs: &Needs, plan: &Planned, ledger: Option<&RunLedger>) -> Verdict {
+pub(crate) fn with_plan(needs: &Needs, plan: &Planned, ledger: Option<&RunLedger>) -> Verdict {
     let jobs = ledger.map(|ledger| {
         ledger
             .jobs
@@ -251,7 +251,7 @@ impl Verdict {
     }
 
     /// Adds what else is wrong.
-    pub fn extend(&mut self, more: impl IntoIterator<Item = Problem>) {
+    pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Problem>) {
         let mut hints = std::mem::take(&mut self.hints);
         hints.extend(more);
         *self = Self {
@@ -267,7 +267,7 @@ impl Verdict {
 
 /// Whether the run that is judged is a full sweep, or has one stand in, by the labels that started it.
 #[must_use]
-pub fn is_of_a_full_sweep(needs: &Needs) -> bool {
+pub(crate) fn is_of_a_full_sweep(needs: &Needs) -> bool {
     let says = |name: &str| {
         let decide = needs.0.get(DECIDE);
         decide.and_then(|decide| decide.outputs.get(name)).map(String::as_str) == Some("true")

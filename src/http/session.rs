@@ -16,7 +16,7 @@ use super::{Answer, Error, Request, plain, tls};
 pub(super) type Kept = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
 
 /// A thread's connections, with the runtime that they live in. Certificates are read once for all of its requests.
-pub struct Session {
+pub(crate) struct Session {
     runtime: Runtime,
     client: Kept,
 }
@@ -26,7 +26,7 @@ impl Session {
     ///
     /// # Errors
     /// No runtime, and no certificate store.
-    pub fn new() -> Result<Self, Error> {
+    pub(crate) fn new() -> Result<Self, Error> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let client = Client::builder(TokioExecutor::new()).build(tls(plain())?);
         Ok(Self { runtime, client })
@@ -36,7 +36,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Request::send`].
-    pub fn send(&self, request: &Request) -> Result<Answer, Error> {
+    pub(crate) fn send(&self, request: &Request) -> Result<Answer, Error> {
         let mut body = Vec::new();
         let answer = self.send_to(request, &mut body)?;
         Ok(Answer {
@@ -50,7 +50,7 @@ impl Session {
     ///
     /// # Errors
     /// As [`Request::send_to`].
-    pub fn send_to(&self, request: &Request, out: &mut dyn Write) -> Result<Answer<()>, Error> {
+    pub(crate) fn send_to(&self, request: &Request, out: &mut dyn Write) -> Result<Answer<()>, Error> {
         request.run(&self.runtime, Some(&self.client), out)
     }
 }

@@ -18,7 +18,7 @@ const NAMED: usize = 3;
 
 /// What GitHub says of how jobs ended, each by the id of its envelope.
 #[derive(Debug, Clone, Default)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// How single jobs ended, such as `success` or `failure`.
     pub jobs: HashMap<String, String>,
     /// The job of the workflow that a job was a part of, and how the whole of that ended.
@@ -27,7 +27,7 @@ pub struct Ended {
 
 /// The ledger of a run: the file `ledger.json`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct RunLedger {
+pub(crate) struct RunLedger {
     /// What is published.
     pub publish: Publish,
     /// Every recipe of the plan.
@@ -38,7 +38,7 @@ pub struct RunLedger {
 
 /// What became of one recipe.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Recipe {
+pub(crate) struct Recipe {
     /// Its fingerprint.
     pub recipe: String,
     /// What is run and on what, for people.
@@ -56,7 +56,7 @@ pub struct Recipe {
 
 /// Decides what is published of a plan. `found` is what the collectors say of each job.
 #[must_use]
-pub fn decide<'f>(
+pub(crate) fn decide<'f>(
     plan: &[Envelope],
     found: impl Fn(&str) -> Option<&'f Job>,
     ended: &Ended,
@@ -183,7 +183,7 @@ impl Job {
 impl RunLedger {
     /// Whether the rows of a job are published: those of jobs that are done, of recipes that are.
     #[must_use]
-    pub fn publishes(&self) -> HashSet<&str> {
+    pub(crate) fn publishes(&self) -> HashSet<&str> {
         let recipes = self.recipes.iter().filter(|recipe| recipe.published);
         let recipes: HashSet<&str> = recipes.map(|recipe| recipe.recipe.as_str()).collect();
         let jobs = self.jobs.iter().filter(|job| job.state == State::Done);
@@ -193,18 +193,18 @@ impl RunLedger {
     }
 
     /// The recipes that are published.
-    pub fn published(&self) -> impl Iterator<Item = &Recipe> {
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Recipe> {
         self.recipes.iter().filter(|recipe| recipe.published)
     }
 
     /// The recipes that are not.
-    pub fn withheld(&self) -> impl Iterator<Item = &Recipe> {
+    pub(crate) fn withheld(&self) -> impl Iterator<Item = &Recipe> {
         self.recipes.iter().filter(|recipe| !recipe.published)
     }
 
     /// What is published, in a sentence.
     #[must_use]
-    pub fn sentence(&self) -> String {
+    pub(crate) fn sentence(&self) -> String {
         let published = self.published().count();
         let recipes = plural::count(self.recipes.len(), "recipe");
         match (published, self.recipes.len()) {

@@ -13,7 +13,7 @@ use crate::config::types::{KvOffloading, ScenarioType, SeqLen, SpecDecoding};
 use crate::findings::plan as findings;
 
 /// The inputs at the base.
-pub struct Base {
+pub(crate) struct Base {
     /// Its configs.
     pub master: Master,
     /// Its runners.
@@ -25,7 +25,7 @@ pub struct Base {
 /// # Errors
 /// Selected configs that the base lacks, other configs that differ, and in selected ones scenarios that are not
 /// selected or, where there are such, top-level fields that differ.
-pub fn check_scope(resolved: &[Resolved<'_>], base: &Master, head: &Master) -> Result<(), Problems> {
+pub(crate) fn check_scope(resolved: &[Resolved<'_>], base: &Master, head: &Master) -> Result<(), Problems> {
     let mut selected: HashMap<&str, HashSet<ScenarioType>> = HashMap::new();
     let mut problems = Problems::default();
     for resolved in resolved {
@@ -114,7 +114,7 @@ fn top_level(config: &Config) -> Config {
 
 /// Why rows are no append.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoAppend {
+pub(crate) enum NoAppend {
     /// A recipe of the base is not generated any more.
     #[error("`append-only`: the recipe of `{0}` was removed or modified")]
     Recipe(String),
@@ -151,7 +151,7 @@ fn points(rows: &[Row]) -> Points<'_> {
 ///
 /// # Errors
 /// See [`NoAppend`].
-pub fn gained(before: Vec<Row>, after: Vec<Row>) -> Result<Vec<Row>, NoAppend> {
+pub(crate) fn gained(before: Vec<Row>, after: Vec<Row>) -> Result<Vec<Row>, NoAppend> {
     let (old, new) = (points(&before), points(&after));
     for row in &before {
         let Some((now, _)) = new.get(&*row.topology) else {

@@ -23,7 +23,7 @@ use crate::config::types::{NodeKind, ScenarioType};
 use crate::findings::plan as findings;
 
 /// What a plan is made from.
-pub struct Inputs<'a> {
+pub(crate) struct Inputs<'a> {
     /// The added entries, in changelog order, with their places.
     pub entries: &'a [(Entry, Place)],
     /// The configs at the head.
@@ -132,7 +132,7 @@ impl Serialize for Plan {
 /// # Errors
 /// Entries that cannot stand together, keys that match nothing, rows that cannot be generated, and what append-only
 /// entries may not change.
-pub fn plan(inputs: &Inputs<'_>, asked: &Asked) -> Result<Plan, Problems> {
+pub(crate) fn plan(inputs: &Inputs<'_>, asked: &Asked) -> Result<Plan, Problems> {
     stand_together(inputs.entries, asked)?;
     let mut resolved = resolve(inputs.entries, inputs.master)?;
     let base = match inputs.entries.iter().any(|(entry, _)| entry.append_only) {
@@ -189,7 +189,7 @@ pub fn plan(inputs: &Inputs<'_>, asked: &Asked) -> Result<Plan, Problems> {
 }
 
 /// An entry with the configs that it names.
-pub struct Resolved<'a> {
+pub(crate) struct Resolved<'a> {
     /// The entry.
     pub entry: &'a Entry,
     /// Where it stands.

@@ -19,7 +19,7 @@ const PLACES: u32 = 3;
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "kebab-case", default)]
 #[allow(missing_docs, reason = "named as in rows")]
-pub struct Candidate {
+pub(crate) struct Candidate {
     pub framework: Option<String>,
     pub precision: Option<String>,
     pub model_prefix: Option<String>,
@@ -47,7 +47,7 @@ impl From<&Row> for Candidate {
 
 /// Why rows are queued.
 #[derive(Debug, Clone, Copy)]
-pub struct Occasion<'a> {
+pub(crate) struct Occasion<'a> {
     /// The event's name, such as `push`; empty for none.
     pub event: &'a str,
     /// The labels of the pull request.
@@ -59,7 +59,7 @@ pub struct Occasion<'a> {
 /// A row's place in the queue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Priority {
+pub(crate) struct Priority {
     /// The score with three decimal places; higher goes first.
     #[serde(rename = "priority")]
     pub score: String,
@@ -92,7 +92,7 @@ impl Queued {
 /// Tells every job its place in the queue; `run` is what tells its tokens from those of other runs. False where a score
 /// has more digits than a decimal holds.
 #[must_use]
-pub fn queue(buckets: &mut Buckets, policy: &Priorities, occasion: Occasion<'_>, run: &str) -> bool {
+pub(crate) fn queue(buckets: &mut Buckets, policy: &Priorities, occasion: Occasion<'_>, run: &str) -> bool {
     buckets.values_mut().flatten().all(|envelope| {
         let scored = score(policy, occasion, &Candidate::from(&envelope.row));
         let digest = Sha256::digest(format!("{run}:{}", envelope.id));
@@ -106,7 +106,7 @@ pub fn queue(buckets: &mut Buckets, policy: &Priorities, occasion: Occasion<'_>,
 }
 
 /// Puts the jobs of each bucket into the order of their scores; those of one score, or without one, stay as they stand.
-pub fn order(buckets: &mut Buckets) {
+pub(crate) fn order(buckets: &mut Buckets) {
     for envelopes in buckets.values_mut() {
         envelopes.sort_by_cached_key(|envelope| envelope.priority.as_ref().map(Queued::order));
     }
@@ -114,7 +114,7 @@ pub fn order(buckets: &mut Buckets) {
 
 /// Scores a row. `None` where the terms add up to more than a decimal holds.
 #[must_use]
-pub fn score(policy: &Priorities, occasion: Occasion<'_>, row: &Candidate) -> Option<Priority> {
+pub(crate) fn score(policy: &Priorities, occasion: Occasion<'_>, row: &Candidate) -> Option<Priority> {
     let labelled = |names: &[String]| names.iter().any(|name| occasion.labels.contains(name));
     let labels = &policy.labels;
     let held_back = labels

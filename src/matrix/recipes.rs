@@ -12,7 +12,7 @@ use crate::config::types::ScenarioType;
 
 /// One recipe of a plan.
 #[derive(Debug, Clone)]
-pub struct Recipe<'p> {
+pub(crate) struct Recipe<'p> {
     /// Its fingerprint, 64 hex digits.
     pub fingerprint: String,
     /// What is run and on what, for people; recipes that differ in an image alone share it.
@@ -24,7 +24,7 @@ pub struct Recipe<'p> {
 /// The recipes of a plan, in the order of their first jobs. Throughput rows carry their fingerprint; an eval has that of
 /// the rows with its topology, and where the plan has none of those, the one that they would have.
 #[must_use]
-pub fn of(plan: &[Envelope]) -> Vec<Recipe<'_>> {
+pub(crate) fn of(plan: &[Envelope]) -> Vec<Recipe<'_>> {
     let mut known: HashMap<&Topology, &str> = HashMap::new();
     for envelope in plan {
         if let Some(fingerprint) = &envelope.row.recipe_fingerprint {

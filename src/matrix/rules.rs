@@ -8,7 +8,7 @@ use crate::config::types::{Component, KvOffloading, Parallelism};
 
 /// Every rule that a row breaks, one sentence each.
 #[must_use]
-pub fn broken(row: &Row) -> Vec<String> {
+pub(crate) fn broken(row: &Row) -> Vec<String> {
     let mut found = Vec::new();
     deployment(&row.topology, &mut found);
     match &row.topology.nodes {

@@ -15,7 +15,7 @@ type Shape = (Arc<Topology>, Option<Option<Evaluator>>);
 /// The kept row takes its topology's eval if any row of it had one. Rows that are eval-only (or, with
 /// `evals_apart`, that run an eval at all) are trimmed apart from the others, by evaluator.
 #[must_use]
-pub fn rows(rows: Vec<Row>, evals_apart: bool) -> Vec<Row> {
+pub(crate) fn rows(rows: Vec<Row>, evals_apart: bool) -> Vec<Row> {
     let shape = |row: &Row| -> Shape {
         let apart = row.eval.eval_only || (evals_apart && row.runs_eval());
         (Arc::clone(&row.topology), apart.then(|| row.eval.evaluator.clone()))
@@ -65,7 +65,7 @@ pub fn rows(rows: Vec<Row>, evals_apart: bool) -> Vec<Row> {
 
 /// Trims the throughput rows of a plan, all together.
 #[must_use]
-pub fn plan(mut plan_rows: Vec<Row>, how: PlanTrim) -> Vec<Row> {
+pub(crate) fn plan(mut plan_rows: Vec<Row>, how: PlanTrim) -> Vec<Row> {
     if how == PlanTrim::Topology {
         return rows(plan_rows, false);
     }

@@ -25,7 +25,7 @@ const WRONG: &str = "wrong";
 
 /// How well questions are answered; shares are `0.0..=1.0`.
 #[derive(Debug, Clone, Args)]
-pub struct Skill {
+pub(crate) struct Skill {
     /// JSON lines {"question": "...", "answer": "... #### 42"}; an answer may also be a plain number or a letter, or
     /// `"tool_calls": [{"name": "...", "arguments": {...}}]`
     #[arg(long, value_name = "FILE", num_args = 1.., help_heading = "Answers")]
@@ -52,7 +52,7 @@ pub struct Skill {
 
 /// What the model says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// The thinking, apart from the answer.
     pub reasoning: String,
     /// The answer.
@@ -65,7 +65,7 @@ pub struct Answer {
 
 /// Answers questions, each always in the same way.
 #[derive(Debug)]
-pub struct Answerer {
+pub(crate) struct Answerer {
     skill: Skill,
     known: Vec<Known>,
     finder: AhoCorasick,
@@ -73,7 +73,7 @@ pub struct Answerer {
 
 /// A question whose answer is known, with its places among those of its file.
 #[derive(Debug)]
-pub struct Known {
+pub(crate) struct Known {
     /// With every run of white space as one blank.
     question: String,
     truth: Truth,
@@ -104,7 +104,7 @@ impl Answerer {
     ///
     /// # Errors
     /// As [`answers_file::read`].
-    pub fn load(skill: Skill) -> Result<Self, Problems> {
+    pub(crate) fn load(skill: Skill) -> Result<Self, Problems> {
         let files = answers_file::read(&skill.answers)?;
         Self::new(files, skill)
     }
@@ -120,7 +120,7 @@ impl Answerer {
     /// The question that a prompt asks: the known one nearest its end (few-shot examples stand before it), the longest
     /// of those that end there, or the whole prompt.
     #[must_use]
-    pub fn question<'a>(&'a self, prompt: &str) -> Question<'a> {
+    pub(crate) fn question<'a>(&'a self, prompt: &str) -> Question<'a> {
         let prompt = one_blank(prompt);
         let found = self
             .finder
@@ -134,7 +134,7 @@ impl Answerer {
 
     /// Answers the question of a prompt, by calling a tool where there are any.
     #[must_use]
-    pub fn answer(&self, question: &Question<'_>, prompt: &str, tools: Option<&Tools<'_>>) -> Answer {
+    pub(crate) fn answer(&self, question: &Question<'_>, prompt: &str, tools: Option<&Tools<'_>>) -> Answer {
         let skill = &self.skill;
         let (truth, places) = match question {
             Question::Known(known) => (Cow::Borrowed(&known.truth), known.places),
@@ -201,7 +201,7 @@ fn placed(file: Vec<Pair>, seed: u64) -> Vec<Known> {
 
 /// A question, as [`Answerer::question`] found it.
 #[derive(Debug)]
-pub enum Question<'a> {
+pub(crate) enum Question<'a> {
     /// One of the answers files.
     Known(&'a Known),
     /// The prompt, with every run of white space as one blank.
@@ -211,7 +211,7 @@ pub enum Question<'a> {
 impl Question<'_> {
     /// What tells it from other questions.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         match self {
             Self::Known(known) => &known.question,
             Self::Unknown(text) => text,

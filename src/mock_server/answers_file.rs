@@ -12,7 +12,7 @@ use crate::config::source::Source;
 
 /// A question and its right answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pair {
+pub(super) struct Pair {
     /// With every run of white space as one blank.
     pub question: String,
     /// The right answer.
@@ -47,7 +47,7 @@ enum Written {
 /// # Errors
 /// Files that cannot be read, and every line that is no question with a number or a letter as its answer, or that
 /// contradicts an earlier one.
-pub fn read(files: &[PathBuf]) -> Result<Vec<Vec<Pair>>, Problems> {
+pub(super) fn read(files: &[PathBuf]) -> Result<Vec<Vec<Pair>>, Problems> {
     let mut problems = Problems::default();
     let mut seen = Seen::default();
     let mut read = Vec::new();
@@ -63,7 +63,7 @@ pub fn read(files: &[PathBuf]) -> Result<Vec<Vec<Pair>>, Problems> {
 
 /// A text with every run of white space as one blank: prompt templates differ in it.
 #[must_use]
-pub fn one_blank(text: &str) -> String {
+pub(super) fn one_blank(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 

@@ -8,7 +8,7 @@ const DEPTH: usize = 64;
 /// The value of the last expression in a text that has at least one of `+ - * /` (also `−`, `×`, `·`, `÷`) between
 /// numbers, such as `12 + 7 * (3 - 1)`; nothing where there is none, or where its value is no number.
 #[must_use]
-pub fn last_value(text: &str) -> Option<Decimal> {
+pub(super) fn last_value(text: &str) -> Option<Decimal> {
     let text: Vec<char> = text.chars().collect();
     let mut last = None;
     let mut at = 0;

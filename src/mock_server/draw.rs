@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 /// A number in `0.0..1.0` that depends on its arguments alone. `what` keeps draws for different ends apart.
 #[must_use]
-pub fn draw(seed: u64, what: &str, subject: &str) -> f64 {
+pub(super) fn draw(seed: u64, what: &str, subject: &str) -> f64 {
     /// How many bits of a hash an `f64` holds exactly.
     const BITS: u32 = f64::MANTISSA_DIGITS;
     let mut hash = Sha256::new();
@@ -21,7 +21,7 @@ pub fn draw(seed: u64, what: &str, subject: &str) -> f64 {
 /// Spreads subjects evenly over `0.0..1.0`, ordered by their draws: of `n` subjects, as near as possible to
 /// `share * n` lie under `share`, which single draws would only reach on average.
 #[must_use]
-pub fn spread(seed: u64, what: &str, subjects: &[&str]) -> Vec<f64> {
+pub(super) fn spread(seed: u64, what: &str, subjects: &[&str]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..subjects.len()).collect();
     order.sort_by_cached_key(|at| (draw(seed, what, subjects[*at]).to_bits(), *at));
     let mut places = vec![0.0; subjects.len()];
@@ -35,7 +35,7 @@ pub fn spread(seed: u64, what: &str, subjects: &[&str]) -> Vec<f64> {
 ///
 /// # Errors
 /// Anything but a number from 0 to 1.
-pub fn share(text: &str) -> Result<f64, String> {
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let share = text.parse().ok().filter(|share| (0.0..=1.0).contains(share));
     share.ok_or_else(|| "a share is a number from 0.0 to 1.0".to_owned())
 }

@@ -7,7 +7,7 @@ use super::protocol::Endpoint;
 use super::reply::{Channel, Reply};
 
 /// The events of one request: a chunk for each word, then the counts where asked for, then the end mark.
-pub struct Events {
+pub(super) struct Events {
     /// The route.
     pub endpoint: Endpoint,
     /// What every chunk begins with.
@@ -24,7 +24,7 @@ impl Events {
     /// How many steps there are before the end: as many as the longest answer has words. An answer without words
     /// takes one, which says that it is over.
     #[must_use]
-    pub fn steps(&self) -> usize {
+    pub(super) fn steps(&self) -> usize {
         self.replies
             .iter()
             .map(|reply| reply.words.len())
@@ -35,7 +35,7 @@ impl Events {
 
     /// The chunks of all answers at a step, and how many words an answer has with it. Made one after another: an
     /// answer may be long.
-    pub fn into_iter(self) -> impl Iterator<Item = (usize, Bytes)> + Send + 'static {
+    pub(super) fn into_iter(self) -> impl Iterator<Item = (usize, Bytes)> + Send + 'static {
         let steps = self.steps();
         (0..=steps).map(move |step| {
             let text = if step < steps { self.step(step) } else { self.end() };
@@ -100,7 +100,7 @@ impl Events {
 
 /// The id of a tool call, unique in a server's life.
 #[must_use]
-pub fn call_id(number: u64, index: usize, call: usize) -> String {
+pub(super) fn call_id(number: u64, index: usize, call: usize) -> String {
     format!("call_{number}_{index}_{call}")
 }
 

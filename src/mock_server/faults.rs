@@ -11,7 +11,7 @@ use super::draw::{draw, share};
 /// The faults of the transport and the process; each request meets at most one. Shares are `0.0..=1.0`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Faults")]
-pub struct Faults {
+pub(crate) struct Faults {
     /// The share of requests that get HTTP 500, drawn anew for each attempt at a question
     #[arg(long, value_name = "SHARE", default_value_t = 0.0, value_parser = share)]
     pub fail_rate: f64,
@@ -40,7 +40,7 @@ pub struct Faults {
 
 /// What happens to one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub(crate) enum Fault {
     /// It gets HTTP 500.
     Fail,
     /// It is never answered.
@@ -51,7 +51,7 @@ pub enum Fault {
 
 /// A request as far as faults care.
 #[derive(Debug, Clone, Copy)]
-pub struct Arrival<'a> {
+pub(crate) struct Arrival<'a> {
     /// Counted from 1.
     pub number: u64,
     /// How many requests are in flight, this one among them.
@@ -65,7 +65,7 @@ pub struct Arrival<'a> {
 impl Faults {
     /// What happens to a request, if anything.
     #[must_use]
-    pub fn strike(&self, seed: u64, arrival: Arrival<'_>) -> Option<Fault> {
+    pub(crate) fn strike(&self, seed: u64, arrival: Arrival<'_>) -> Option<Fault> {
         let drawn = |what: &str, share: f64| {
             let subject = format!("{}\0{}", arrival.attempt, arrival.question);
             share > 0.0 && draw(seed, what, &subject) < share
@@ -91,11 +91,11 @@ impl Faults {
 
 /// How often each question was asked.
 #[derive(Debug, Default)]
-pub struct Attempts(Mutex<HashMap<u64, u32>>);
+pub(crate) struct Attempts(Mutex<HashMap<u64, u32>>);
 
 impl Attempts {
     /// Notes that a question is asked, and tells how often it was before. Only hashes are kept: questions can be long.
-    pub fn note(&self, question: &str) -> u32 {
+    pub(crate) fn note(&self, question: &str) -> u32 {
         let mut hasher = DefaultHasher::new();
         question.hash(&mut hasher);
         let mut counts = self.0.lock().unwrap_or_else(PoisonError::into_inner);

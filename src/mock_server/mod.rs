@@ -43,7 +43,7 @@ const FLUSH: Duration = Duration::from_millis(50);
 
 /// Everything that can be chosen.
 #[derive(Debug, Clone, Args)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// Where and as what it serves.
     #[command(flatten)]
     pub serving: Serving,
@@ -61,7 +61,7 @@ pub struct Settings {
 /// Where and as what a server serves.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Serving")]
-pub struct Serving {
+pub(crate) struct Serving {
     /// The address to listen on
     #[arg(long, value_name = "HOST", default_value = "127.0.0.1")]
     pub host: String,
@@ -89,7 +89,7 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 /// A server that listens: connections are accepted, and wait for [`Server::run`].
 #[derive(Debug)]
-pub struct Server {
+pub(crate) struct Server {
     runtime: Runtime,
     listener: tokio::net::TcpListener,
     address: SocketAddr,
@@ -103,7 +103,7 @@ impl Server {
     ///
     /// # Errors
     /// Everything wrong with the answers files, and an address that cannot be listened on.
-    pub fn bind(settings: Settings) -> Result<Self, Problems> {
+    pub(crate) fn bind(settings: Settings) -> Result<Self, Problems> {
         let answerer = Answerer::load(settings.skill.clone())?;
         let listener = listen(&settings.serving)?;
         let app = routes::App::new(settings, answerer);
@@ -131,7 +131,7 @@ impl Server {
 
     /// Where it listens.
     #[must_use]
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 
@@ -139,7 +139,7 @@ impl Server {
     ///
     /// # Errors
     /// None of a single connection; a listener that breaks.
-    pub fn run(mut self) -> io::Result<()> {
+    pub(crate) fn run(mut self) -> io::Result<()> {
         // Words are small packets, to be sent as they come.
         let listener = self.listener.tap_io(|connection| {
             let _ = connection.set_nodelay(true);

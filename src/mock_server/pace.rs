@@ -14,7 +14,7 @@ use super::traffic::Ticket;
 /// How fast answers come.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Faults")]
-pub struct Pace {
+pub(crate) struct Pace {
     /// Wait before the first word of an answer, in milliseconds
     #[arg(long, value_name = "MS", default_value_t = 0)]
     pub latency_ms: u64,
@@ -34,7 +34,7 @@ fn rate(text: &str) -> Result<f64, String> {
 impl Pace {
     /// When the n-th word is due, from the request's arrival.
     #[must_use]
-    pub fn due(&self, words: usize) -> Duration {
+    pub(crate) fn due(&self, words: usize) -> Duration {
         let spoken = self.tokens_per_second.map_or(0.0, |rate| words as f64 / rate);
         Duration::from_millis(self.latency_ms) + Duration::from_secs_f64(spoken)
     }
@@ -42,7 +42,7 @@ impl Pace {
 
 /// Part of a body.
 #[derive(Debug)]
-pub struct Piece {
+pub(crate) struct Piece {
     /// When it is sent.
     pub at: Instant,
     /// What is sent.
@@ -51,7 +51,7 @@ pub struct Piece {
 
 /// How a body ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum End {
+pub(crate) enum End {
     /// As it should: the request is completed.
     Whole,
     /// With a connection that closes too early.
@@ -59,7 +59,7 @@ pub enum End {
 }
 
 /// A body of pieces, each sent when it is due. The ticket is held until the end, or until the client goes away.
-pub fn body(pieces: impl Iterator<Item = Piece> + Send + 'static, end: End, ticket: Ticket) -> Body {
+pub(crate) fn body(pieces: impl Iterator<Item = Piece> + Send + 'static, end: End, ticket: Ticket) -> Body {
     let state = (pieces.peekable(), end, ticket);
     Body::from_stream(stream::unfold(state, async |(mut pieces, mut end, ticket)| {
         let Some(piece) = pieces.next() else {

@@ -12,7 +12,7 @@ use super::tools::{Tool, ToolChoice, Tools};
 
 /// The two routes that generate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Endpoint {
+pub(super) enum Endpoint {
     /// `/v1/chat/completions`
     Chat,
     /// `/v1/completions`
@@ -21,7 +21,7 @@ pub enum Endpoint {
 
 /// A request to generate, of either route.
 #[derive(Debug, Deserialize)]
-pub struct Request {
+pub(super) struct Request {
     /// The model; the served one where it is left out.
     pub model: Option<String>,
     messages: Option<Vec<Message>>,
@@ -86,7 +86,7 @@ struct StreamOptions {
 
 /// What is to be answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Prompt {
+pub(super) struct Prompt {
     /// Where the question stands: the last user message, or the whole prompt of a completion.
     pub text: String,
     /// The length of everything that was sent, in words (or token ids).
@@ -101,7 +101,7 @@ impl Request {
     ///
     /// # Errors
     /// 400 for anything that is no request.
-    pub fn read(body: &[u8]) -> Result<Self, ApiError> {
+    pub(super) fn read(body: &[u8]) -> Result<Self, ApiError> {
         serde_json::from_slice(body)
             .map_err(|error| ApiError::invalid(format!("the body is no valid request: {error}")))
     }
@@ -110,7 +110,7 @@ impl Request {
     ///
     /// # Errors
     /// 400 where the field of the route is missing or empty.
-    pub fn prompts(&self, endpoint: Endpoint) -> Result<Vec<Prompt>, ApiError> {
+    pub(super) fn prompts(&self, endpoint: Endpoint) -> Result<Vec<Prompt>, ApiError> {
         let prompts = match endpoint {
             Endpoint::Chat => self.messages.as_deref().and_then(conversation).into_iter().collect(),
             Endpoint::Completions => self.prompt.as_ref().map(PromptField::prompts).unwrap_or_default(),
@@ -129,7 +129,7 @@ impl Request {
     ///
     /// # Errors
     /// As [`Tools::of`].
-    pub fn tools(&self, endpoint: Endpoint) -> Result<Option<Tools<'_>>, ApiError> {
+    pub(super) fn tools(&self, endpoint: Endpoint) -> Result<Option<Tools<'_>>, ApiError> {
         if endpoint == Endpoint::Completions {
             return Ok(None);
         }
@@ -146,7 +146,7 @@ impl Request {
     ///
     /// # Errors
     /// 400 outside of 1 to 128.
-    pub fn answers(&self) -> Result<usize, ApiError> {
+    pub(super) fn answers(&self) -> Result<usize, ApiError> {
         let n = self.n.unwrap_or(1);
         if (1..=Self::MOST_ANSWERS).contains(&n) {
             return Ok(n);
@@ -159,7 +159,7 @@ impl Request {
     ///
     /// # Errors
     /// 400 where prompt and answer do not fit the context, and where the limits contradict each other.
-    pub fn limits(&self, endpoint: Endpoint, prompt: &Prompt, context: usize) -> Result<Limits, ApiError> {
+    pub(super) fn limits(&self, endpoint: Endpoint, prompt: &Prompt, context: usize) -> Result<Limits, ApiError> {
         /// What OpenAI's completions give where nothing is asked.
         const COMPLETION: usize = 16;
         let asked = self.max_completion_tokens.or(self.max_tokens);
@@ -201,13 +201,13 @@ impl Request {
 
     /// Whether the answer comes as events.
     #[must_use]
-    pub fn streams(&self) -> bool {
+    pub(super) fn streams(&self) -> bool {
         self.stream.unwrap_or(false)
     }
 
     /// Whether a stream ends with the token counts.
     #[must_use]
-    pub fn includes_usage(&self) -> bool {
+    pub(super) fn includes_usage(&self) -> bool {
         self.stream_options
             .as_ref()
             .and_then(|o| o.include_usage)
@@ -262,7 +262,7 @@ impl PromptField {
 
 /// An error in the shape of OpenAI's.
 #[derive(Debug)]
-pub struct ApiError {
+pub(crate) struct ApiError {
     status: StatusCode,
     message: String,
     code: Option<&'static str>,
@@ -271,7 +271,7 @@ pub struct ApiError {
 impl ApiError {
     /// An error with a status and no code.
     #[must_use]
-    pub fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub(crate) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self {
             status,
             message: message.into(),
@@ -281,13 +281,13 @@ impl ApiError {
 
     /// 400
     #[must_use]
-    pub fn invalid(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid(message: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
     /// 404 for a model that is not served.
     #[must_use]
-    pub fn unknown_model(asked: &str, served: &str) -> Self {
+    pub(crate) fn unknown_model(asked: &str, served: &str) -> Self {
         let message = format!("The model `{asked}` does not exist; `{served}` is served.");
         Self {
             code: Some("model_not_found"),

@@ -4,7 +4,7 @@ use super::answer::Answer;
 
 /// What a request allows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Limits {
+pub(super) struct Limits {
     /// The least number of words.
     pub min: usize,
     /// The largest number of words.
@@ -15,7 +15,7 @@ pub struct Limits {
 
 /// Where a word belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
+pub(super) enum Channel {
     /// `reasoning_content`
     Reasoning,
     /// `content`, or `text` of a completion
@@ -26,7 +26,7 @@ pub enum Channel {
 
 /// What the model says, ready to send.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
+pub(super) struct Reply {
     /// Words with the white space before them; all together they are the text. Of a tool call's arguments, the pieces.
     pub words: Vec<(Channel, String)>,
     /// The names of the tools that are called.
@@ -40,7 +40,7 @@ impl Reply {
     /// the answer still stands at the end), and cut at the largest; one that is to be cut ends half way. An empty answer
     /// stays empty, and so that they stay JSON the arguments of tool calls are neither stopped nor filled up.
     #[must_use]
-    pub fn new(answer: &Answer, limits: &Limits) -> Self {
+    pub(super) fn new(answer: &Answer, limits: &Limits) -> Self {
         let channels = [
             (Channel::Reasoning, answer.reasoning.as_str()),
             (Channel::Content, answer.content.as_str()),
@@ -74,7 +74,7 @@ impl Reply {
 
     /// The text of one channel.
     #[must_use]
-    pub fn text(&self, channel: Channel) -> String {
+    pub(super) fn text(&self, channel: Channel) -> String {
         let words = self.words.iter().filter(|(of, _)| *of == channel);
         words.map(|(_, word)| word.as_str()).collect()
     }
@@ -82,7 +82,7 @@ impl Reply {
 
 /// How many words a text has.
 #[must_use]
-pub fn count(text: &str) -> usize {
+pub(super) fn count(text: &str) -> usize {
     text.split_whitespace().count()
 }
 

@@ -26,7 +26,7 @@ use super::{MAX_BODY, Settings};
 
 /// What all requests share.
 #[derive(Debug)]
-pub struct App {
+pub(super) struct App {
     settings: Settings,
     answerer: Answerer,
     traffic: Arc<Traffic>,
@@ -37,7 +37,7 @@ pub struct App {
 impl App {
     /// A server that starts now.
     #[must_use]
-    pub fn new(settings: Settings, answerer: Answerer) -> Self {
+    pub(super) fn new(settings: Settings, answerer: Answerer) -> Self {
         Self {
             traffic: Arc::new(Traffic::new(settings.faults.die_after)),
             attempts: Attempts::default(),
@@ -49,7 +49,7 @@ impl App {
 }
 
 /// The routes. All but `/metrics` wait for the startup delay.
-pub fn router(app: App) -> Router {
+pub(super) fn router(app: App) -> Router {
     let app = Arc::new(app);
     let engine = Router::new()
         .route("/health", get(|| async { StatusCode::OK }))

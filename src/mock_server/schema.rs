@@ -20,7 +20,7 @@ const CHOICES: [&str; 2] = ["anyOf", "oneOf"];
 
 /// A value that fits a schema; `None` where none is found.
 #[must_use]
-pub fn value(schema: &Value) -> Option<Value> {
+pub(super) fn value(schema: &Value) -> Option<Value> {
     let maker = Maker {
         root: schema,
         left: Cell::new(MAX_VALUES),
@@ -200,7 +200,7 @@ fn implied(schema: &Map<String, Value>) -> &'static str {
 
 /// Whether the `type` of a schema allows a value; a schema without one allows all.
 #[must_use]
-pub fn is_allowed(schema: &Map<String, Value>, value: &Value) -> bool {
+pub(super) fn is_allowed(schema: &Map<String, Value>, value: &Value) -> bool {
     let is = |kind: &Value| match (kind.as_str(), value) {
         (Some("integer"), Value::Number(n)) => n.as_f64().is_some_and(|n| n.fract() == 0.0),
         (Some(kind), value) => kind == type_name(value),

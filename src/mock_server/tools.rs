@@ -14,7 +14,7 @@ const HOW: &str = "tool-wrong";
 
 /// What a request says of one tool.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Tool {
+pub(crate) struct Tool {
     function: Function,
 }
 
@@ -31,7 +31,7 @@ struct Function {
     untagged,
     expecting = "`tool_choice` must be `none`, `auto`, `required` or {\"type\": \"function\", \"function\": {\"name\": ...}}"
 )]
-pub enum ToolChoice {
+pub(crate) enum ToolChoice {
     /// `none`, `auto` or `required`
     Mode(Mode),
     /// One tool.
@@ -44,7 +44,7 @@ pub enum ToolChoice {
 /// Whether tools are called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub(crate) enum Mode {
     /// No tool.
     None,
     /// As the model likes.
@@ -55,13 +55,13 @@ pub enum Mode {
 
 /// The name of a tool.
 #[derive(Debug, Clone, Deserialize)]
-pub struct Name {
+pub(crate) struct Name {
     name: String,
 }
 
 /// The call of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Call {
+pub(crate) struct Call {
     /// The tool's name.
     pub name: String,
     /// Its arguments: a JSON object as text, unless they are wrong.
@@ -70,7 +70,7 @@ pub struct Call {
 
 impl Call {
     /// The arguments in the pieces in which they are streamed; each counts as a word.
-    pub fn pieces(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn pieces(&self) -> impl Iterator<Item = String> {
         /// Characters of a piece.
         const LENGTH: usize = 6;
         let characters: Vec<char> = self.arguments.chars().collect();
@@ -81,7 +81,7 @@ impl Call {
 
 /// The tools of a request that may be called, at least one.
 #[derive(Debug)]
-pub struct Tools<'a> {
+pub(crate) struct Tools<'a> {
     offered: Vec<&'a Tool>,
     /// What tells these tools from others.
     text: String,
@@ -93,7 +93,7 @@ impl<'a> Tools<'a> {
     ///
     /// # Errors
     /// 400 for a choice that the tools do not allow.
-    pub fn of(tools: &'a [Tool], choice: Option<&ToolChoice>, answered: bool) -> Result<Option<Self>, ApiError> {
+    pub(crate) fn of(tools: &'a [Tool], choice: Option<&ToolChoice>, answered: bool) -> Result<Option<Self>, ApiError> {
         let offered: Vec<&Tool> = match choice {
             Some(ToolChoice::Mode(Mode::None)) => return Ok(None),
             Some(ToolChoice::Named {
@@ -128,14 +128,14 @@ impl<'a> Tools<'a> {
 
     /// What tells these tools from others: clients ask the same question with one tool after another.
     #[must_use]
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
     /// The call that answers a question: the tool that the question names, else the first, with the smallest arguments
     /// that fit its schema. The draws of a share of questions make them wrong.
     #[must_use]
-    pub fn call(&self, question: &str, seed: u64, wrong_rate: f64) -> Call {
+    pub(crate) fn call(&self, question: &str, seed: u64, wrong_rate: f64) -> Call {
         let named = self
             .offered
             .iter()

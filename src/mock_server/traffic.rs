@@ -8,7 +8,7 @@ use super::FLUSH;
 
 /// Counts of the requests to generate. Those refused for what they ask are not among them.
 #[derive(Debug, Default)]
-pub struct Traffic {
+pub(super) struct Traffic {
     requests: AtomicU64,
     completions: AtomicU64,
     failures: AtomicU64,
@@ -24,7 +24,7 @@ const ABORTED: i32 = 134;
 impl Traffic {
     /// Counts from zero; with `die_after` the process ends shortly after that many completions.
     #[must_use]
-    pub fn new(die_after: Option<u64>) -> Self {
+    pub(super) fn new(die_after: Option<u64>) -> Self {
         Self {
             die_after,
             ..Self::default()
@@ -33,7 +33,7 @@ impl Traffic {
 
     /// A request arrives, and is in flight until its ticket is dropped.
     #[must_use]
-    pub fn arrive(self: &Arc<Self>) -> Ticket {
+    pub(super) fn arrive(self: &Arc<Self>) -> Ticket {
         let number = self.requests.fetch_add(1, Relaxed) + 1;
         let in_flight = self.in_flight.fetch_add(1, Relaxed) + 1;
         self.peak.fetch_max(in_flight, Relaxed);
@@ -46,7 +46,7 @@ impl Traffic {
 
     /// The counts in the text format of Prometheus.
     #[must_use]
-    pub fn metrics(&self) -> String {
+    pub(super) fn metrics(&self) -> String {
         let metrics = [
             ("requests_total", "counter", "Requests to generate", &self.requests),
             (
@@ -81,7 +81,7 @@ impl Traffic {
 
 /// One request in flight.
 #[derive(Debug)]
-pub struct Ticket {
+pub(crate) struct Ticket {
     traffic: Arc<Traffic>,
     /// Counted from 1.
     pub number: u64,
@@ -91,7 +91,7 @@ pub struct Ticket {
 
 impl Ticket {
     /// It was answered in full.
-    pub fn completed(&self) {
+    pub(crate) fn completed(&self) {
         let completions = self.traffic.completions.fetch_add(1, Relaxed) + 1;
         if self.traffic.die_after == Some(completions) {
             tokio::spawn(async move {
@@ -103,7 +103,7 @@ impl Ticket {
     }
 
     /// A fault befell it.
-    pub fn failed(&self) {
+    pub(crate) fn failed(&self) {
         self.traffic.failures.fetch_add(1, Relaxed);
     }
 }

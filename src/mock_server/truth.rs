@@ -13,7 +13,7 @@ const BOXED: &str = "\\boxed";
 
 /// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Truth {
+pub(super) enum Truth {
     /// A number, without thousands separators.
     Number(Decimal),
     /// The letter of a choice, `A` to `Z`.
@@ -28,7 +28,7 @@ impl Truth {
     /// Reads an answer as data sets write it: what follows the last `####`, or the whole text; a number (`1,234`,
     /// `$5`) or a letter (`C`, `(C)`).
     #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse(text: &str) -> Option<Self> {
         let text = text.rsplit(HASHES).next().unwrap_or(text).trim();
         let text = text.strip_suffix('.').unwrap_or(text);
         let inner = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
@@ -41,7 +41,7 @@ impl Truth {
 
     /// A different answer of the same kind, or no call instead of some; `chance` in `0.0..1.0` chooses which.
     #[must_use]
-    pub fn wrong(&self, chance: f64) -> Self {
+    pub(super) fn wrong(&self, chance: f64) -> Self {
         /// How many wrong numbers there are to choose from.
         const NUMBERS: f64 = 9.0;
         match self {
@@ -65,7 +65,7 @@ impl Truth {
     /// that the prompt mentions last. Where it mentions none, a number ends in `#### N` and a choice in
     /// `The answer is (C).`
     #[must_use]
-    pub fn reply(&self, prompt: &str) -> String {
+    pub(super) fn reply(&self, prompt: &str) -> String {
         let asks_boxed = prompt.rfind(BOXED) > prompt.rfind(HASHES);
         let last_line = match self {
             _ if asks_boxed => format!("\n{BOXED}{{{self}}}"),

@@ -11,11 +11,11 @@ use super::stage::{ANY_RESULT, EVAL, GPU_METRICS, SERVER_LOGS, set, shown};
 use crate::config::problem::{Problem, Problems};
 
 /// The folder in a stage folder that an eval sets older results aside in.
-pub const STALE_FOLDER: &str = "stale";
+pub(crate) const STALE_FOLDER: &str = "stale";
 
 /// What was cleared, and what could not be.
 #[derive(Debug, Default)]
-pub struct Cleaned {
+pub(crate) struct Cleaned {
     /// What was removed, sorted.
     pub removed: Vec<PathBuf>,
     /// What stands in the way.
@@ -24,7 +24,7 @@ pub struct Cleaned {
 
 /// [`clean`], and the job's folder too: nothing of a launch is needed any more.
 #[must_use]
-pub fn clean_job(workspace: &Path) -> Cleaned {
+pub(crate) fn clean_job(workspace: &Path) -> Cleaned {
     let mut cleaned = clean(workspace);
     let folder = workspace.join(job_folder::FOLDER);
     match job_folder::remove(&folder) {
@@ -45,7 +45,7 @@ pub fn clean_job(workspace: &Path) -> Cleaned {
 /// removed, never followed; everything else stays. Of `results/` and `LOGS/agentic/`, which are not ours by their names,
 /// files that git tracks stay.
 #[must_use]
-pub fn clean(workspace: &Path) -> Cleaned {
+pub(crate) fn clean(workspace: &Path) -> Cleaned {
     let mut cleaned = Cleaned::default();
     let globs: Vec<&str> = [&EVAL[..], &ANY_RESULT, &SERVER_LOGS, &GPU_METRICS].concat();
     let listed = set(&globs);

@@ -18,15 +18,15 @@ use crate::secrets::{Mask, is_secret};
 use crate::step::environment::Environment;
 
 /// The folder's name, in the checkout's root.
-pub const FOLDER: &str = ".sweepctl";
+pub(crate) const FOLDER: &str = ".sweepctl";
 /// The job's envelope in it.
-pub const ENVELOPE: &str = "envelope.json";
+pub(crate) const ENVELOPE: &str = "envelope.json";
 /// The job's variables in it.
-pub const VARIABLES: &str = "variables";
+pub(crate) const VARIABLES: &str = "variables";
 /// The binary in it.
-pub const BINARY: &str = "bin/sweepctl";
+pub(crate) const BINARY: &str = "bin/sweepctl";
 /// The shell library, which reads the folder.
-pub const LIBRARY: &str = "benchmarks/benchmark_lib.sh";
+pub(crate) const LIBRARY: &str = "benchmarks/benchmark_lib.sh";
 /// Paths of the host, which mean nothing where the checkout is mounted elsewhere.
 const OF_THE_HOST: [&str; 2] = ["INFMAX_WORKSPACE", "SWEEPCTL_ENVELOPE"];
 /// What a launch is told of its eval beside the row, and its scripts have to know.
@@ -45,7 +45,12 @@ const MAX_LIBRARY: u64 = 1 << 20;
 ///
 /// # Errors
 /// A checkout that cannot be written.
-pub fn lay(workspace: &Path, envelope: &Envelope, environment: &Environment, mask: &Mask) -> Result<PathBuf, Problem> {
+pub(crate) fn lay(
+    workspace: &Path,
+    envelope: &Envelope,
+    environment: &Environment,
+    mask: &Mask,
+) -> Result<PathBuf, Problem> {
     let folder = workspace.join(FOLDER);
     write(&folder, envelope, environment, mask).map_err(|error| {
         let place = folder.display().to_string();
@@ -77,7 +82,7 @@ fn write(folder: &Path, envelope: &Envelope, environment: &Environment, mask: &M
 ///
 /// # Errors
 /// It cannot be removed.
-pub fn remove(folder: &Path) -> io::Result<bool> {
+pub(crate) fn remove(folder: &Path) -> io::Result<bool> {
     let removed = match folder.symlink_metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => Err(error),
@@ -90,7 +95,7 @@ pub fn remove(folder: &Path) -> io::Result<bool> {
 
 /// Whether the checkout's scripts cannot do without the folder: its shell library is the one of this tool.
 #[must_use]
-pub fn is_needed(workspace: &Path) -> bool {
+pub(crate) fn is_needed(workspace: &Path) -> bool {
     let library = workspace.join(LIBRARY);
     let small = library.metadata().is_ok_and(|metadata| metadata.len() <= MAX_LIBRARY);
     small && std::fs::read_to_string(library).is_ok_and(|text| text.contains(FOLDER))

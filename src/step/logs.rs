@@ -45,7 +45,7 @@ impl Form {
 ///
 /// # Errors
 /// As [`stage::copy_into`], and a log that cannot be looked into.
-pub fn copy_into(file: &Path, folder: &Path, name: &str, mask: &Mask) -> io::Result<PathBuf> {
+pub(crate) fn copy_into(file: &Path, folder: &Path, name: &str, mask: &Mask) -> io::Result<PathBuf> {
     let Some(form) = Form::of(name).filter(|_| !mask.is_empty()) else {
         return stage::copy_into(file, folder, name);
     };

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// Text as one cell of a table: on one line, and only text.
 #[must_use]
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {
@@ -21,14 +21,14 @@ pub fn escape(text: &str) -> String {
 
 /// A table; every cell is escaped.
 #[must_use]
-pub fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let escaped = |row: &Vec<String>| row.iter().map(|cell| escape(cell)).collect();
     table_of_markup(header, &rows.iter().map(escaped).collect::<Vec<_>>())
 }
 
 /// A table of cells that are markup already.
 #[must_use]
-pub fn table_of_markup(header: &[&str], rows: &[Vec<String>]) -> String {
+pub(crate) fn table_of_markup(header: &[&str], rows: &[Vec<String>]) -> String {
     let mut out = String::new();
     let _ = writeln!(out, "| {} |", header.join(" | "));
     let _ = writeln!(out, "|{}", " --- |".repeat(header.len()));
@@ -40,7 +40,7 @@ pub fn table_of_markup(header: &[&str], rows: &[Vec<String>]) -> String {
 
 /// A bulleted list; every item is escaped.
 #[must_use]
-pub fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
+pub(crate) fn list(items: impl IntoIterator<Item = impl AsRef<str>>) -> String {
     items
         .into_iter()
         .map(|item| format!("- {}\n", escape(item.as_ref())))

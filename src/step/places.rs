@@ -6,31 +6,31 @@ use std::time::{Duration, SystemTime};
 use crate::config::types::NodeKind;
 
 /// The folder of an eval's results, in a workspace or where a Slurm job writes.
-pub const EVAL_FOLDER: &str = "eval_results";
+pub(crate) const EVAL_FOLDER: &str = "eval_results";
 /// The folder of raw replays, in the workspace.
-pub const AGENTIC_FOLDER: &str = "agentic_results";
+pub(crate) const AGENTIC_FOLDER: &str = "agentic_results";
 /// The folder that launch scripts leave raw replays of one node in.
-pub const SCRIPTS_FOLDER: &str = "results";
+pub(crate) const SCRIPTS_FOLDER: &str = "results";
 /// The same of multi-node jobs.
-pub const SCRIPTS_MULTI_NODE: &str = "LOGS/agentic";
+pub(crate) const SCRIPTS_MULTI_NODE: &str = "LOGS/agentic";
 /// What the names of folders of AMD's Slurm jobs start with; their numbers follow.
 const SLURM_JOB: &str = "slurm_job-";
 /// File systems that count whole seconds, or two, make a new file look older than it is.
-pub const CLOCK_SLACK: Duration = Duration::from_secs(2);
+pub(crate) const CLOCK_SLACK: Duration = Duration::from_secs(2);
 
 /// The variable that later steps read the time of a launch from, in seconds since 1970.
-pub const LAUNCHED: &str = "SWEEPCTL_LAUNCHED";
+pub(crate) const LAUNCHED: &str = "SWEEPCTL_LAUNCHED";
 
 /// The time that [`LAUNCHED`] holds; `None` where it holds none.
 #[must_use]
-pub fn launched(text: &str) -> Option<SystemTime> {
+pub(crate) fn launched(text: &str) -> Option<SystemTime> {
     let seconds: u32 = text.trim().parse().ok()?;
     Some(SystemTime::UNIX_EPOCH + Duration::from_secs(seconds.into()))
 }
 
 /// The folders that a job's programs write below.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub(crate) struct Places {
     /// The workspace.
     pub workspace: PathBuf,
     /// The folder that srt-slurm's containers write to.
@@ -42,7 +42,7 @@ pub struct Places {
 impl Places {
     /// Those of a workspace, with the folders that Slurm's jobs write to on every node.
     #[must_use]
-    pub fn of(workspace: &Path) -> Self {
+    pub(crate) fn of(workspace: &Path) -> Self {
         Self {
             workspace: workspace.to_owned(),
             logs: PathBuf::from("/logs"),
@@ -53,7 +53,7 @@ impl Places {
     /// The folders that an eval's results may lie in, the workspace first. Of AMD's Slurm jobs it is the newest by
     /// number that is younger than the launch, where that is known.
     #[must_use]
-    pub fn evals(&self, launched: Option<SystemTime>) -> Vec<PathBuf> {
+    pub(crate) fn evals(&self, launched: Option<SystemTime>) -> Vec<PathBuf> {
         let own = [
             self.workspace.clone(),
             self.workspace.join(EVAL_FOLDER),
@@ -76,14 +76,14 @@ impl Places {
 
     /// The folders that a replay's raw results may lie in.
     #[must_use]
-    pub fn replays(&self, nodes: NodeKind) -> Vec<PathBuf> {
+    pub(crate) fn replays(&self, nodes: NodeKind) -> Vec<PathBuf> {
         replay_folders(nodes).map(|folder| self.workspace.join(folder)).to_vec()
     }
 
     /// The folders of the workspace that hold nothing but results of a job. Those that scripts and launchers write to
     /// have names that a repository may use itself.
     #[must_use]
-    pub fn folders_of_results(&self) -> [PathBuf; 2] {
+    pub(crate) fn folders_of_results(&self) -> [PathBuf; 2] {
         [EVAL_FOLDER, AGENTIC_FOLDER].map(|name| self.workspace.join(name))
     }
 }
@@ -91,7 +91,7 @@ impl Places {
 /// The folders that raw results of replays lie in, from the workspace: first our own, then that of scripts on one node
 /// or of launchers of several.
 #[must_use]
-pub fn replay_folders(nodes: NodeKind) -> [&'static str; 2] {
+pub(crate) fn replay_folders(nodes: NodeKind) -> [&'static str; 2] {
     match nodes {
         NodeKind::Single => [AGENTIC_FOLDER, SCRIPTS_FOLDER],
         NodeKind::Multi => [AGENTIC_FOLDER, SCRIPTS_MULTI_NODE],
@@ -100,7 +100,7 @@ pub fn replay_folders(nodes: NodeKind) -> [&'static str; 2] {
 
 /// Whether something was written since a launch.
 #[must_use]
-pub fn is_younger(metadata: &std::fs::Metadata, launched: SystemTime) -> bool {
+pub(crate) fn is_younger(metadata: &std::fs::Metadata, launched: SystemTime) -> bool {
     let modified = metadata.modified().unwrap_or(SystemTime::UNIX_EPOCH);
     modified + CLOCK_SLACK >= launched
 }

@@ -15,13 +15,13 @@ use crate::matrix::names::{self, ArtifactKind, is_legal_artifact};
 use crate::secrets::Mask;
 
 /// The most files of one artifact: an upload of more takes longer than most jobs.
-pub const MAX_FILES: usize = 10_000;
+pub(crate) const MAX_FILES: usize = 10_000;
 /// The most bytes of one artifact (10 GiB): runners' disks and the download of all of them set the limit.
-pub const MAX_BYTES: u64 = 10 << 30;
+pub(crate) const MAX_BYTES: u64 = 10 << 30;
 
 /// What is gathered, and from where.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The kind.
     pub kind: ArtifactKind,
     /// Folders to gather from, in the workspace; where none is named, those that the kind's results lie in.
@@ -40,7 +40,7 @@ pub struct Request {
 
 /// What was gathered.
 #[derive(Debug)]
-pub struct Gathered {
+pub(crate) struct Gathered {
     /// The artifact's name.
     pub name: String,
     /// Its folder.
@@ -71,7 +71,7 @@ struct Set {
 /// # Errors
 /// A kind that the job has no results of, an artifact that is there already, a folder outside the workspace, a set
 /// of another job, or too much of it: nothing is gathered.
-pub fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Problems> {
+pub(crate) fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered, Problems> {
     let kind = request.kind;
     if !ArtifactKind::of(&envelope.row).contains(&kind) {
         let message = format!(

@@ -1,6 +1,6 @@
 //! The starter: the inputs of a first sweep.
 
-pub mod example;
+pub(crate) mod example;
 
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Write};
@@ -25,7 +25,7 @@ const CLUSTERS: &str = "configs/clusters.yaml";
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// It was written.
     Written,
     /// It was there, and stays as it is.
@@ -37,7 +37,7 @@ pub enum Outcome {
 impl Outcome {
     /// Its name.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Written => "written",
             Self::Kept => "kept",
@@ -49,7 +49,7 @@ impl Outcome {
 /// The starter's inputs by path: configs with their schemas, eval tasks, and the changelog. `root` is looked at for
 /// workflow files of its own, which the settings then name; with an example the first sweep is one on that hardware.
 #[must_use]
-pub fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
+pub(crate) fn inputs(root: &Path, example: Option<&Example>) -> Vec<(String, String)> {
     let settings = workflows::BUILT_IN.replace("unmanaged: []", &unmanaged(root));
     let Sweep {
         master,
@@ -146,7 +146,7 @@ fn sweep(example: Option<&Example>) -> Sweep {
 
 /// The rendered files that a repository has in another form.
 #[must_use]
-pub fn replaced(root: &Path, rendered: &[Rendered]) -> Vec<String> {
+pub(crate) fn replaced(root: &Path, rendered: &[Rendered]) -> Vec<String> {
     let differs = |file: &&Rendered| {
         let path = root.join(&file.path);
         // Anything that is there and cannot be read is another one.
@@ -173,7 +173,11 @@ fn unmanaged(root: &Path) -> String {
 ///
 /// # Errors
 /// Files that cannot be written, and folders that a link leads out of the root.
-pub fn write(root: &Path, files: &[(String, String)], replace: &[String]) -> Result<Vec<(String, Outcome)>, Problems> {
+pub(crate) fn write(
+    root: &Path,
+    files: &[(String, String)],
+    replace: &[String],
+) -> Result<Vec<(String, Outcome)>, Problems> {
     let mut all = Vec::new();
     let mut problems = Problems::default();
     for (path, text) in files {

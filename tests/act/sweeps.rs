@@ -167,7 +167,10 @@ fn a_failed_canary_stops_the_others() {
     let bad = "failure";
     assert_eq!(run.ended(&JOBS), [OK, bad, bad, bad], "{run}");
     assert_eq!(run.benchmarks(), ["canary-0 failure"], "{run}");
-    assert!(run.verdict().contains("the canary failed: it stopped the fan-out"), "{run}");
+    assert!(
+        run.verdict().contains("the canary failed: it stopped the fan-out"),
+        "{run}"
+    );
 }
 
 #[test]

@@ -57,8 +57,7 @@ fn nvidia_leaves_whole_lines_and_a_last_sample() {
 fn amd_leaves_one_header_and_its_energy() {
     let checkout = Checkout::new();
     checkout.tool("amd-smi", AMD);
-    let script =
-        "start_gpu_monitor; until [ \"$(cat gpu_metrics.csv 2>&- | wc -l)\" -ge 3 ]; do sleep 0.02; done; stop_gpu_monitor";
+    let script = "start_gpu_monitor; until [ \"$(cat gpu_metrics.csv 2>&- | wc -l)\" -ge 3 ]; do sleep 0.02; done; stop_gpu_monitor";
     // A node's own nvidia-smi must not be found before the stand-in.
     let ran = checkout.run(&[], script);
     ran.has(0, &["started amd"]);

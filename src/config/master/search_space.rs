@@ -11,7 +11,7 @@ use crate::config::types::{Component, KvOffloading, ScenarioType, SpecDecoding};
 use crate::findings::config;
 
 /// How many points one entry may list.
-pub const MAX_POINTS: usize = 1024;
+pub(crate) const MAX_POINTS: usize = 1024;
 
 /// A search-space entry as it is written.
 #[derive(Debug, JsonSchema)]

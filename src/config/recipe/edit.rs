@@ -15,7 +15,7 @@ use crate::findings::recipe as findings;
 
 /// One change.
 #[derive(Debug, Clone)]
-pub enum Change {
+pub(super) enum Change {
     /// Sets the field at a path, whatever is there.
     Set(Vec<&'static str>, Yaml),
     /// Removes the field at a path, where it is there.
@@ -26,7 +26,7 @@ pub enum Change {
 ///
 /// # Errors
 /// A text that is no YAML, and a change of a part that is not in block style.
-pub fn apply(source: &Arc<Source>, changes: &[Change]) -> Result<String, Problems> {
+pub(super) fn apply(source: &Arc<Source>, changes: &[Change]) -> Result<String, Problems> {
     let mut meant = Yaml::from(&tree::parse(source)?);
     let mut text = source.text.clone();
     for change in changes {

@@ -10,11 +10,11 @@ use super::parameters::{AIME_COMMAND, Benchmark};
 use crate::config::clusters::Schema;
 
 /// A number and its place.
-pub type Number = Option<(u64, Span)>;
+pub(super) type Number = Option<(u64, Span)>;
 
 /// The workers of one kind.
 #[derive(Debug)]
-pub struct Role<'n, 't> {
+pub(super) struct Role<'n, 't> {
     /// `prefill`, `decode` or `agg`.
     pub name: &'static str,
     /// Where it is said.
@@ -35,7 +35,7 @@ pub struct Role<'n, 't> {
 
 /// A recipe.
 #[derive(Debug)]
-pub struct Recipe<'n, 't> {
+pub(super) struct Recipe<'n, 't> {
     /// The whole.
     pub root: &'n Node<'t>,
     /// The form.
@@ -49,7 +49,7 @@ pub struct Recipe<'n, 't> {
 }
 
 /// A field below a node, by its path, with the node of its name.
-pub fn field<'n, 't>(node: &'n Node<'t>, path: &[&str]) -> Option<(&'n Node<'t>, &'n Node<'t>)> {
+pub(super) fn field<'n, 't>(node: &'n Node<'t>, path: &[&str]) -> Option<(&'n Node<'t>, &'n Node<'t>)> {
     let (name, rest) = path.split_first()?;
     let Value::Map(pairs) = &node.value else { return None };
     let (key, value) = pairs.iter().find(|(key, _)| key.text() == *name)?;
@@ -60,25 +60,25 @@ pub fn field<'n, 't>(node: &'n Node<'t>, path: &[&str]) -> Option<(&'n Node<'t>,
 }
 
 /// The value of a field, where it is there and not null.
-pub fn value<'n, 't>(node: &'n Node<'t>, path: &[&str]) -> Option<&'n Node<'t>> {
+pub(super) fn value<'n, 't>(node: &'n Node<'t>, path: &[&str]) -> Option<&'n Node<'t>> {
     let (_, value) = field(node, path)?;
     (!matches!(value.scalar(), Some(Scalar::Null))).then_some(value)
 }
 
 /// The text of a scalar field.
-pub fn text<'n>(node: &'n Node<'_>, path: &[&str]) -> Option<&'n str> {
+pub(super) fn text<'n>(node: &'n Node<'_>, path: &[&str]) -> Option<&'n str> {
     let value = value(node, path)?;
     value.scalar().map(|_| value.text())
 }
 
 /// A whole number, also one that is written in quotes.
-pub fn number(node: &Node<'_>, path: &[&str]) -> Number {
+pub(super) fn number(node: &Node<'_>, path: &[&str]) -> Number {
     let (key, value) = field(node, path)?;
     Some((value.text().replace('_', "").parse().ok()?, key.span))
 }
 
 /// An option under either spelling of its name.
-pub fn option(args: &Node<'_>, name: &str) -> Number {
+pub(super) fn option(args: &Node<'_>, name: &str) -> Number {
     number(args, &[&name.replace('_', "-")]).or_else(|| number(args, &[&name.replace('-', "_")]))
 }
 
@@ -87,7 +87,7 @@ impl<'n, 't> Recipe<'n, 't> {
     ///
     /// # Errors
     /// What is no recipe of either schema.
-    pub fn read(source: &Source, root: &'n Node<'t>) -> Result<Self, Problem> {
+    pub(super) fn read(source: &Source, root: &'n Node<'t>) -> Result<Self, Problem> {
         let schema = schema(source, root)?;
         let engine = match schema {
             Schema::One => text(root, &["backend", "type"]),
@@ -113,7 +113,7 @@ impl<'n, 't> Recipe<'n, 't> {
     }
 
     /// The accuracy benchmark of the recipe, where it has one.
-    pub fn benchmark(&self) -> Option<Benchmark> {
+    pub(super) fn benchmark(&self) -> Option<Benchmark> {
         match text(self.root, &["benchmark", "type"])? {
             "mmlu" => Some(Benchmark::Mmlu),
             "gpqa" => Some(Benchmark::Gpqa),
@@ -129,7 +129,7 @@ impl<'n, 't> Recipe<'n, 't> {
     }
 
     /// The names that the recipe says its model is served under.
-    pub fn said_names(&self) -> Vec<&'n str> {
+    pub(super) fn said_names(&self) -> Vec<&'n str> {
         let of_engine = [&["engine", "served_model_name"][..], &["served_model_name"][..]];
         let of_engine = of_engine.iter().find_map(|path| text(self.root, path));
         let of_roles = self.roles.iter().filter_map(|role| {
@@ -142,7 +142,7 @@ impl<'n, 't> Recipe<'n, 't> {
     }
 
     /// The name that the model is served under: what the recipe says, else the last part of the model's path.
-    pub fn served_name(&self) -> Option<&'n str> {
+    pub(super) fn served_name(&self) -> Option<&'n str> {
         let path = || text(self.root, &["model", "path"]);
         self.said_names()
             .first()
@@ -151,7 +151,7 @@ impl<'n, 't> Recipe<'n, 't> {
     }
 
     /// Every name of the model.
-    pub fn model_names(&self) -> impl Iterator<Item = &'n str> {
+    pub(super) fn model_names(&self) -> impl Iterator<Item = &'n str> {
         let path = text(self.root, &["model", "path"]);
         path.into_iter().chain(self.said_names())
     }

@@ -10,7 +10,7 @@ use crate::config::types::{NodeKind, ScenarioType};
 /// Minutes that a job on a self-hosted runner may take at most (GitHub's "Actions limits": five days).
 const MAX_MINUTES: u64 = 7200;
 /// GitHub's own default.
-pub const DEFAULT_MINUTES: u64 = 360;
+pub(crate) const DEFAULT_MINUTES: u64 = 360;
 
 /// Minutes of the jobs on a GPU.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]

@@ -100,11 +100,11 @@ fn target(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Ingest> {
 }
 
 /// The most fields that GitHub takes at the top of a `client_payload` ("Create a repository dispatch event").
-pub const MAX_FIELDS: usize = 10;
+pub(crate) const MAX_FIELDS: usize = 10;
 
 /// What a payload says, by the names that a template may use.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Announced {
+pub(crate) struct Announced {
     /// The repository that sweeps.
     pub repository: String,
     /// The run.
@@ -131,7 +131,7 @@ pub struct Announced {
 
 /// A recipe that is withheld.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Withheld {
+pub(crate) struct Withheld {
     /// Its fingerprint.
     pub recipe: String,
     /// What it is, for people.
@@ -162,7 +162,7 @@ const HINT: &str = "write a JSON object of at most 10 fields, in which `[= name 
 ///
 /// # Errors
 /// Why not.
-pub fn check(template: &str) -> Result<(), String> {
+pub(crate) fn check(template: &str) -> Result<(), String> {
     if template.contains("${{") {
         return Err("`${{` would be an expression of the workflow that holds it".to_owned());
     }
@@ -174,7 +174,7 @@ pub fn check(template: &str) -> Result<(), String> {
 /// # Errors
 /// A template that is wrong, one that names what there is not, and text that is no JSON object of at most
 /// [`MAX_FIELDS`] fields.
-pub fn payload(template: &str, values: &Announced) -> Result<serde_json::Value, String> {
+pub(crate) fn payload(template: &str, values: &Announced) -> Result<serde_json::Value, String> {
     let text = render(template, values).map_err(|error| {
         let place = error.line().map(|line| format!("line {line}: ")).unwrap_or_default();
         let detail = error.detail().map(|detail| format!(": {detail}")).unwrap_or_default();

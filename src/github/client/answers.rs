@@ -28,7 +28,7 @@ pub struct Repository {
 
 /// The branch that merges go to.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct DefaultBranch {
+pub(crate) struct DefaultBranch {
     /// Its name.
     pub default_branch: String,
 }
@@ -96,7 +96,7 @@ pub struct Commit {
 
 /// Two commits compared.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Comparison {
+pub(crate) struct Comparison {
     /// Their best common ancestor.
     pub merge_base_commit: Commit,
 }
@@ -298,7 +298,7 @@ pub struct IssueEvent {
 
 /// A file at a commit.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct Content {
+pub(crate) struct Content {
     /// Its content as base64, in lines.
     pub content: String,
     /// `base64`, or `none` where it is too large to be sent.

@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use axum::http::HeaderMap;
 
 /// The longest wait for requests to be allowed again; a job that sleeps longer costs more than it is worth.
-pub const MAX_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The share of the hour's requests that reads leave for writes: one in ten.
 const RESERVE: u64 = 10;
 
 /// What the last answer said of the hour's requests.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Budget {
+pub(crate) struct Budget {
     limit: Option<u64>,
     remaining: Option<u64>,
     /// Seconds since 1970 at which they are counted anew.
@@ -21,7 +21,7 @@ pub struct Budget {
 impl Budget {
     /// Reads `x-ratelimit-limit`, `-remaining` and `-reset`.
     #[must_use]
-    pub fn of(headers: &HeaderMap) -> Self {
+    pub(crate) fn of(headers: &HeaderMap) -> Self {
         let number = |name: &str| number(headers, name);
         Self {
             limit: number("x-ratelimit-limit"),
@@ -32,20 +32,20 @@ impl Budget {
 
     /// Whether only the reserve is left.
     #[must_use]
-    pub fn is_low(&self) -> bool {
+    pub(crate) fn is_low(&self) -> bool {
         let reserve = self.limit.unwrap_or_default() / RESERVE;
         self.remaining.is_some_and(|remaining| remaining < reserve) && !self.wait().is_zero()
     }
 
     /// Whether nothing is left.
     #[must_use]
-    pub fn is_used_up(&self) -> bool {
+    pub(crate) fn is_used_up(&self) -> bool {
         self.remaining == Some(0)
     }
 
     /// How long until they are counted anew; nothing where that is not known, or was before now.
     #[must_use]
-    pub fn wait(&self) -> Duration {
+    pub(crate) fn wait(&self) -> Duration {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Duration::from_secs(self.reset.unwrap_or_default()).saturating_sub(now)
     }
@@ -53,7 +53,7 @@ impl Budget {
     /// How long to wait between turns of so many requests, so that those above the reserve last until they are counted anew;
     /// at least `least`.
     #[must_use]
-    pub fn pause(&self, requests: u64, least: Duration) -> Duration {
+    pub(crate) fn pause(&self, requests: u64, least: Duration) -> Duration {
         let (Some(limit), Some(remaining)) = (self.limit, self.remaining) else {
             return least;
         };
@@ -67,14 +67,14 @@ impl Budget {
 
     /// How many are left.
     #[must_use]
-    pub fn remaining(&self) -> u64 {
+    pub(crate) fn remaining(&self) -> u64 {
         self.remaining.unwrap_or_default()
     }
 }
 
 /// The seconds that `retry-after` asks for.
 #[must_use]
-pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(crate) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     number(headers, "retry-after").map(Duration::from_secs)
 }
 

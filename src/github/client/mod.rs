@@ -12,8 +12,8 @@ mod runs;
 mod settings;
 mod transport;
 
-pub use error::Error;
-pub use settings::Settings;
+pub(crate) use error::Error;
+pub(crate) use settings::Settings;
 pub(crate) use transport::Known;
 
 use crate::changelog::link::Slug;

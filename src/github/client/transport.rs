@@ -36,7 +36,7 @@ const ATTEMPTS: u32 = 4;
 const FIRST_WAIT: Duration = Duration::from_millis(200);
 
 /// A connection to the API.
-pub struct Transport {
+pub(super) struct Transport {
     runtime: Runtime,
     octocrab: Octocrab,
     token: Option<String>,
@@ -59,7 +59,7 @@ pub(crate) struct Known {
 
 /// A write, by its method.
 #[derive(Debug, Clone, Copy)]
-pub enum Write {
+pub(super) enum Write {
     /// Makes something.
     Post,
     /// Changes something.
@@ -87,7 +87,7 @@ impl Transport {
     ///
     /// # Errors
     /// No certificate store, and settings that octocrab refuses.
-    pub fn new(settings: &Settings) -> Result<Self, Error> {
+    pub(super) fn new(settings: &Settings) -> Result<Self, Error> {
         let failed = |error: &dyn std::error::Error| Error::Setup(chain(error));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
@@ -122,7 +122,7 @@ impl Transport {
     }
 
     /// Lets reads use the reserve.
-    pub fn use_reserve(&mut self) {
+    pub(super) fn use_reserve(&mut self) {
         self.uses_reserve = true;
     }
 
@@ -152,7 +152,7 @@ impl Transport {
     ///
     /// # Errors
     /// Everything but a whole answer with a good status, after the last attempt.
-    pub fn get(&self, path: &str, permission: &str) -> Result<Bytes, Error> {
+    pub(super) fn get(&self, path: &str, permission: &str) -> Result<Bytes, Error> {
         let request = format!("GET {path}");
         self.runtime.block_on(async {
             let mut attempt = 1;
@@ -173,7 +173,7 @@ impl Transport {
     ///
     /// # Errors
     /// Everything but an answer with a good status.
-    pub fn tail(&self, path: &str, permission: &str) -> Result<Vec<u8>, Error> {
+    pub(super) fn tail(&self, path: &str, permission: &str) -> Result<Vec<u8>, Error> {
         let request = format!("GET {path}");
         let no_answer = |reason: String| Error::NoAnswer {
             request: request.clone(),
@@ -203,7 +203,7 @@ impl Transport {
 
     /// How long a reader that asks again and again waits, so that so many requests a turn last until the hour's are counted
     /// anew: at least as long as it likes to.
-    pub fn pause(&self, requests: u64, least: Duration) -> Duration {
+    pub(super) fn pause(&self, requests: u64, least: Duration) -> Duration {
         self.budget.get().pause(requests, least)
     }
 
@@ -211,7 +211,13 @@ impl Transport {
     ///
     /// # Errors
     /// Everything but a whole answer with a good status.
-    pub fn write(&self, how: Write, path: &str, body: &impl Serialize, permission: &str) -> Result<Bytes, Error> {
+    pub(super) fn write(
+        &self,
+        how: Write,
+        path: &str,
+        body: &impl Serialize,
+        permission: &str,
+    ) -> Result<Bytes, Error> {
         self.written(how, path, body, permission).map(|answer| answer.body)
     }
 
@@ -219,7 +225,7 @@ impl Transport {
     ///
     /// # Errors
     /// Everything but that answer.
-    pub fn send(&self, path: &str, body: &impl Serialize, permission: &str) -> Result<(), Error> {
+    pub(super) fn send(&self, path: &str, body: &impl Serialize, permission: &str) -> Result<(), Error> {
         /// No content.
         const DONE: u16 = 204;
         match self.written(Write::Post, path, body, permission)?.status {

@@ -133,7 +133,7 @@ pub(in crate::github) struct Carried<'l> {
 impl<'l> Carried<'l> {
     /// # Errors
     /// Two primary labels.
-    pub fn of(pull: u64, carried: &[String], labels: &'l Labels) -> Result<Self, Problem> {
+    pub(crate) fn of(pull: u64, carried: &[String], labels: &'l Labels) -> Result<Self, Problem> {
         let has = |known: &str| carried.iter().any(|label| is_same(known, label));
         let primary = labels.primary.iter().filter(|(name, _)| has(name));
         let primary: Vec<(&str, &Primary)> = primary.map(|(name, how)| (name.as_str(), how)).collect();

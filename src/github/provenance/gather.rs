@@ -25,7 +25,7 @@ const DECIDES: [&str; 2] = ["Look for a sweep to reuse", "Decide"];
 ///
 /// # Errors
 /// A plan that cannot be read, and requests that fail for another reason than the token's permissions.
-pub fn provenance(client: &Client, run: Run, plan: Option<&Path>) -> Result<Provenance, Problems> {
+pub(crate) fn provenance(client: &Client, run: Run, plan: Option<&Path>) -> Result<Provenance, Problems> {
     let mut notes = Vec::new();
     let artifacts = recover::gather::artifacts(client, run.id)?;
     let (executions, _) = run_jobs::executions(client, run.id, run.run_attempt)?;

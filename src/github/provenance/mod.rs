@@ -17,7 +17,7 @@ use crate::matrix::envelope::Envelope;
 /// The record.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Provenance {
+pub(crate) struct Provenance {
     /// The run.
     pub run: RunRecord,
     /// The commit that was swept.
@@ -49,7 +49,7 @@ pub struct Provenance {
 /// A run.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct RunRecord {
+pub(crate) struct RunRecord {
     /// Its repository.
     pub repository: String,
     /// Its number.
@@ -75,7 +75,7 @@ pub struct RunRecord {
 /// A plan.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct PlanRecord {
+pub(crate) struct PlanRecord {
     /// `sha256:` over the ids and fingerprints of its jobs: two plans with the same digest measure the same.
     pub digest: String,
     /// Its jobs.
@@ -92,7 +92,7 @@ pub struct PlanRecord {
 /// Where the binary came from.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Tool {
+pub(crate) struct Tool {
     /// `build` or `release`
     pub from: &'static str,
     /// The release's repository; empty for a build.
@@ -106,7 +106,7 @@ pub struct Tool {
 /// An action.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Pinned {
+pub(crate) struct Pinned {
     /// The version that the commit is, as the settings say.
     pub version: String,
     /// The commit.
@@ -116,7 +116,7 @@ pub struct Pinned {
 /// An attempt at a run.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Attempt {
+pub(crate) struct Attempt {
     /// Its number.
     pub attempt: u64,
     /// Jobs that it executed.
@@ -128,7 +128,7 @@ pub struct Attempt {
 /// An artifact.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct ArtifactRecord {
+pub(crate) struct ArtifactRecord {
     /// Its name.
     pub name: String,
     /// Its number.
@@ -159,7 +159,7 @@ impl From<Artifact> for ArtifactRecord {
 impl PlanRecord {
     /// Of a plan.
     #[must_use]
-    pub fn of(envelopes: &[Envelope], asked: &Asked) -> Self {
+    pub(crate) fn of(envelopes: &[Envelope], asked: &Asked) -> Self {
         let mut overrides: Vec<serde_json::Value> = Vec::new();
         let changed = envelopes.iter().filter(|envelope| !envelope.overrides.is_empty());
         for value in changed.filter_map(|envelope| serde_json::to_value(&envelope.overrides).ok()) {
@@ -182,7 +182,7 @@ impl PlanRecord {
 
 /// The digest of what a plan measures: the ids and fingerprints of its jobs, in whatever order they stand.
 #[must_use]
-pub fn digest(envelopes: &[Envelope]) -> String {
+pub(crate) fn digest(envelopes: &[Envelope]) -> String {
     let line = |envelope: &Envelope| {
         let fingerprint = envelope.row.recipe_fingerprint.as_deref().unwrap_or_default();
         format!("{} {fingerprint}\n", envelope.id)
@@ -198,7 +198,7 @@ pub fn digest(envelopes: &[Envelope]) -> String {
 impl Tool {
     /// What the settings of a commit say of the binary.
     #[must_use]
-    pub fn of(settings: &Workflows, commit: &str, artifacts: &[Artifact]) -> Self {
+    pub(crate) fn of(settings: &Workflows, commit: &str, artifacts: &[Artifact]) -> Self {
         use crate::config::workflows::BinarySource;
         let kept = artifacts
             .iter()
@@ -219,7 +219,7 @@ impl Tool {
 
 /// The labels that a pull request had at a time, from what happened to it, the oldest first.
 #[must_use]
-pub fn labels_at(events: &[IssueEvent], time: Timestamp) -> Vec<String> {
+pub(crate) fn labels_at(events: &[IssueEvent], time: Timestamp) -> Vec<String> {
     let mut labels: Vec<String> = Vec::new();
     let happened = |event: &&IssueEvent| event.created_at.parse::<Timestamp>().is_ok_and(|at| at <= time);
     for event in events.iter().filter(happened) {
@@ -235,7 +235,7 @@ pub fn labels_at(events: &[IssueEvent], time: Timestamp) -> Vec<String> {
 
 /// The run that a log says stands in.
 #[must_use]
-pub fn reused_run(log: &[u8]) -> Option<u64> {
+pub(crate) fn reused_run(log: &[u8]) -> Option<u64> {
     let text = String::from_utf8_lossy(log);
     text.lines().rev().find_map(|line| {
         let (before, _) = line.split_once(" stands in, as ")?;

@@ -15,7 +15,7 @@ const LOOKED_AT: usize = 20;
 ///
 /// # Errors
 /// Requests that fail, and no such run.
-pub fn run_of_pull(client: &Client, number: u64) -> Result<Run, Problems> {
+pub(crate) fn run_of_pull(client: &Client, number: u64) -> Result<Run, Problems> {
     let pull = client.pull(number)?;
     let head = &pull.head.sha;
     let runs = client.runs_of_commit(WORKFLOW, head.as_str())?.items;
@@ -46,7 +46,7 @@ pub fn run_of_pull(client: &Client, number: u64) -> Result<Run, Problems> {
 ///
 /// # Errors
 /// Requests that fail, and more artifacts than are listed.
-pub fn artifacts(client: &Client, run: u64) -> Result<Vec<Artifact>, Problems> {
+pub(crate) fn artifacts(client: &Client, run: u64) -> Result<Vec<Artifact>, Problems> {
     let listing = client.all_artifacts(run)?;
     if !listing.complete {
         let message = format!(
@@ -64,7 +64,7 @@ pub fn artifacts(client: &Client, run: u64) -> Result<Vec<Artifact>, Problems> {
 ///
 /// # Errors
 /// Requests that fail.
-pub fn announced(client: &Client, run: &Run) -> Result<bool, Error> {
+pub(crate) fn announced(client: &Client, run: &Run) -> Result<bool, Error> {
     let told =
         |job: &Job| job.name.split(" / ").any(|part| part == ANNOUNCES) && job.conclusion.as_deref() == Some("success");
     for attempt in (1..=run.run_attempt).rev() {

@@ -17,13 +17,13 @@ use crate::matrix::names::{self, ArtifactKind};
 use crate::plural;
 
 /// The artifact that holds a run's plan.
-pub const PLAN: &str = "plan";
+pub(crate) const PLAN: &str = "plan";
 /// The artifact that holds a run's ledger, and the name of the file in it.
 const LEDGER: &str = "ledger";
 
 /// What is known of a run.
 #[derive(Debug, Clone)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// The run.
     pub run: Run,
     /// Its artifacts, of all attempts.
@@ -39,7 +39,7 @@ pub struct Facts {
 /// One thing to do, in the order in which they are done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "step")]
-pub enum Step {
+pub(crate) enum Step {
     /// Bring single results of jobs.
     #[serde(rename_all = "kebab-case")]
     FetchResults {
@@ -75,7 +75,7 @@ pub enum Step {
 
 /// What is to be done.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recovery {
+pub(crate) enum Recovery {
     /// Nothing is missing, for this reason.
     Nothing(String),
     /// These.
@@ -89,7 +89,7 @@ const COLLECTIONS: [(&str, &str, bool); 2] = [(RESULTS, "results", false), (EVAL
 ///
 /// # Errors
 /// A run that goes on, one that is no sweep, one without a plan that failed, and results that are gone.
-pub fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
+pub(crate) fn recovery(facts: &Facts) -> Result<Recovery, Problem> {
     let run = &facts.run;
     has_swept(run)?;
     if let Some(nothing) = planned_nothing(facts)? {
@@ -214,7 +214,7 @@ fn planned_nothing(facts: &Facts) -> Result<Option<String>, Problem> {
 ///
 /// # Errors
 /// As [`recovery`], as far as the plan is not needed to know it.
-pub fn has_plan(facts: &Facts) -> Result<bool, Problem> {
+pub(crate) fn has_plan(facts: &Facts) -> Result<bool, Problem> {
     has_swept(&facts.run)?;
     Ok(planned_nothing(facts)?.is_none() && facts.plan.is_none())
 }
@@ -303,7 +303,7 @@ impl Single {
 
 /// The command that a step is, as arguments of `sweepctl`; `folder` takes everything, `plan` is what the run planned.
 #[must_use]
-pub fn command(step: &Step, run: u64, repository: &str, folder: &str, plan: &str) -> Vec<String> {
+pub(crate) fn command(step: &Step, run: u64, repository: &str, folder: &str, plan: &str) -> Vec<String> {
     let at = |name: &str| format!("{folder}/{name}");
     let words: Vec<String> = match step {
         Step::FetchResults { kinds, .. } => {
@@ -339,7 +339,7 @@ pub fn command(step: &Step, run: u64, repository: &str, folder: &str, plan: &str
 }
 
 /// Where `fetch` looks.
-pub fn of_run(run: u64, repository: &str) -> [String; 4] {
+pub(crate) fn of_run(run: u64, repository: &str) -> [String; 4] {
     [
         "--run-id".to_owned(),
         run.to_string(),

@@ -12,7 +12,7 @@ const INDENT: usize = 3;
 ///
 /// # Errors
 /// Nobody does, for the reason that is given.
-pub fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, String> {
+pub(super) fn authorization(facts: &Facts, reuse: &Reuse) -> Result<Authorization, String> {
     let Some(pull) = &facts.pull else {
         return Err(match facts.pulls.len() {
             0 => "The commit belongs to no merged pull request.".to_owned(),

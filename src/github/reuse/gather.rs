@@ -23,7 +23,7 @@ const PLAN: &str = "plan-";
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
-pub struct Ask {
+pub(crate) struct Ask {
     /// The commit.
     pub commit: String,
     /// The open pull request whose newest commit it is; `None` for a commit that was pushed to the default branch.
@@ -40,7 +40,7 @@ pub struct Ask {
 ///
 /// # Errors
 /// Requests that fail, and a pull request with more comments than are looked through.
-pub fn facts(client: &Client, ask: &Ask, reuse: &Reuse) -> Result<Facts, Problems> {
+pub(crate) fn facts(client: &Client, ask: &Ask, reuse: &Reuse) -> Result<Facts, Problems> {
     let mut facts = Facts {
         commit: ask.commit.clone(),
         address: ask.address.clone(),

@@ -22,13 +22,13 @@ use command::authorization;
 use judge::{judge, kept};
 
 /// The artifact that holds a sweep's eval results.
-pub const EVALS: &str = "eval_results_all";
+pub(crate) const EVALS: &str = "eval_results_all";
 /// The start of the names of artifacts with one agentic result each.
-pub const AGENTIC: &str = "bmk_agentic_";
+pub(crate) const AGENTIC: &str = "bmk_agentic_";
 
 /// What is known of a commit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// The commit.
     pub commit: String,
     /// Where the repository is shown, `https://github.com/owner/name`.
@@ -43,7 +43,7 @@ pub struct Facts {
 
 /// What is known of the pull request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct PullFacts {
+pub(crate) struct PullFacts {
     /// Its number.
     pub number: u64,
     /// Whether it is open: then a run stands in for its newest commit, not for a push.
@@ -66,7 +66,7 @@ pub struct PullFacts {
 
 /// What somebody may do in the repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Access {
+pub(crate) enum Access {
     /// The permission, and the role behind it; nothing for somebody who is no collaborator.
     Has(Vec<String>),
     /// It cannot be seen, for this reason.
@@ -75,7 +75,7 @@ pub enum Access {
 
 /// A run that may stand in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
+pub(crate) struct Candidate {
     /// The run.
     pub run: Run,
     /// Its artifacts with results, as far as they were asked for.
@@ -86,7 +86,7 @@ pub struct Candidate {
 
 /// Who said that a sweep may be reused, and which.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Authorization {
+pub(crate) struct Authorization {
     /// Who, by name.
     pub by: String,
     /// Which.
@@ -97,7 +97,7 @@ pub struct Authorization {
 
 /// Which run a command asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Which {
+pub(crate) enum Which {
     /// The newest good one.
     Newest,
     /// This one.
@@ -109,7 +109,7 @@ pub enum Which {
 /// What is decided.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Decision {
+pub(crate) struct Decision {
     /// What happens.
     pub outcome: Outcome,
     /// Why, in a sentence.
@@ -135,7 +135,7 @@ pub struct Decision {
 /// What happens to the push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// A run stands in.
     Reuse,
     /// The normal sweep runs.
@@ -147,7 +147,7 @@ pub enum Outcome {
 /// What was found of one run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Judgement {
+pub(crate) struct Judgement {
     /// The run.
     pub run_id: u64,
     /// Its page.
@@ -165,7 +165,7 @@ pub struct Judgement {
 /// Decides about a commit: one that was pushed, or the newest of an open pull request. What stands in the way of reuse
 /// refuses the push, for somebody expects that nothing is swept; a commit of a pull request is swept then.
 #[must_use]
-pub fn decide(facts: &Facts, labels: &Labels) -> Decision {
+pub(crate) fn decide(facts: &Facts, labels: &Labels) -> Decision {
     let decision = |outcome, reason: String| Decision {
         outcome,
         reason,
@@ -317,7 +317,7 @@ fn judgement(candidate: &Candidate, facts: &Facts, pull: &PullFacts, pin: Option
 impl Decision {
     /// The outputs of a step; none where it fails, so that no later job takes them for an answer.
     #[must_use]
-    pub fn outputs(&self) -> Vec<(String, String)> {
+    pub(crate) fn outputs(&self) -> Vec<(String, String)> {
         if self.outcome == Outcome::Refuse {
             return Vec::new();
         }
@@ -335,7 +335,7 @@ impl Decision {
 
     /// The problem of a refusal; `None` where nothing is refused.
     #[must_use]
-    pub fn problem(&self) -> Option<Problem> {
+    pub(crate) fn problem(&self) -> Option<Problem> {
         if self.outcome != Outcome::Refuse {
             return None;
         }

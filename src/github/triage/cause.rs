@@ -14,7 +14,7 @@ use crate::step::launch::failure::Kind;
 /// What failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Class {
+pub(crate) enum Class {
     /// The machine, its disk, its scheduler, its network, or GitHub: the same job may succeed elsewhere.
     Infrastructure,
     /// The node or its cluster's settings do not fit the job; nothing was started.
@@ -35,7 +35,7 @@ pub enum Class {
 
 impl Class {
     /// Every class, the most urgent first.
-    pub const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Infrastructure,
         Self::Preflight,
         Self::Engine,
@@ -48,7 +48,7 @@ impl Class {
 
     /// One word for it.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Infrastructure => "infrastructure",
             Self::Preflight => "preflight",
@@ -75,7 +75,7 @@ impl Class {
 
 /// Why a job did not succeed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cause {
+pub(super) struct Cause {
     /// What failed.
     pub class: Class,
     /// Which step failed; `None` where none did.
@@ -114,7 +114,7 @@ const PREPARATION: [&str; 7] = [
 /// Steps after everything was measured and uploaded.
 const AFTERWARDS: [&str; 4] = ["Release the node", "Clean again", "Complete job", "Stop containers"];
 /// The step that launches.
-pub const LAUNCH: &str = "Launch";
+pub(crate) const LAUNCH: &str = "Launch";
 /// The step that judges an eval.
 const GATE: &str = "Gate the eval";
 /// The start of the names of steps that hand results to GitHub.
@@ -126,7 +126,7 @@ const CONSEQUENCES: [&str; 2] = ["Verdict", "Comment on the pull request"];
 
 /// Why a job did not succeed; `None` where it did, was skipped, or goes on.
 #[must_use]
-pub fn cause(job: &Job, annotations: &[Annotation]) -> Option<Cause> {
+pub(super) fn cause(job: &Job, annotations: &[Annotation]) -> Option<Cause> {
     let state = State::of(job);
     if !matches!(state, State::Failed | State::Cancelled) {
         return None;

@@ -12,7 +12,7 @@ const LOOKED_AT: usize = 100;
 
 /// What is known of the jobs of a run that did not succeed.
 #[derive(Debug)]
-pub struct Found {
+pub(crate) struct Found {
     /// Those of the latest attempt.
     pub failed: Vec<Facts>,
     /// What else is worth knowing.
@@ -23,7 +23,7 @@ pub struct Found {
 ///
 /// # Errors
 /// Requests that fail.
-pub fn facts(client: &Client, run: &Run) -> Result<Found, Error> {
+pub(crate) fn facts(client: &Client, run: &Run) -> Result<Found, Error> {
     let latest = client.jobs(run.id, run.run_attempt)?;
     let mut notes = Vec::new();
     if !latest.complete {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde::Serialize;
 
 use cause::{Cause, cause};
-pub use cause::{Class, LAUNCH};
+pub(crate) use cause::{Class, LAUNCH};
 
 use super::client::answers::{Annotation, Job, Run};
 use super::run_jobs::{self, Places};
@@ -16,7 +16,7 @@ use super::run_jobs::{self, Places};
 /// A job that did not succeed, and what is done about it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Judged {
+pub(crate) struct Judged {
     /// Its number.
     pub job_id: u64,
     /// Its name.
@@ -43,7 +43,7 @@ pub struct Judged {
 
 /// A job that did not succeed, with everything that decides about it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// The job, of the latest attempt at its run.
     pub job: Job,
     /// What it said.
@@ -54,7 +54,7 @@ pub struct Facts {
 
 /// Judges the jobs that did not succeed, by class and then in the order of the run.
 #[must_use]
-pub fn judge(facts: &[Facts], places: &Places, max_attempts: u64) -> Vec<Judged> {
+pub(crate) fn judge(facts: &[Facts], places: &Places, max_attempts: u64) -> Vec<Judged> {
     let judged = |facts: &Facts| {
         let cause = cause(&facts.job, &facts.annotations)?;
         let why_not = why_not(&cause, facts.attempts, max_attempts);
@@ -92,7 +92,7 @@ fn why_not(cause: &Cause, attempts: u64, max_attempts: u64) -> Option<String> {
 /// What is asked of GitHub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "action")]
-pub enum Rerun {
+pub(crate) enum Rerun {
     /// Nothing.
     Nothing {
         /// Why.
@@ -119,7 +119,7 @@ pub enum Rerun {
 /// What to ask of GitHub. It runs jobs again only of a run that has ended, and the first one starts the run: where others
 /// failed for another reason, one job a turn is all there is.
 #[must_use]
-pub fn rerun(run: &Run, judged: &[Judged]) -> Rerun {
+pub(crate) fn rerun(run: &Run, judged: &[Judged]) -> Rerun {
     let nothing = |reason: &str| Rerun::Nothing {
         reason: reason.to_owned(),
     };
@@ -145,7 +145,7 @@ pub fn rerun(run: &Run, judged: &[Judged]) -> Rerun {
 
 /// How many jobs failed of each class that some did, in the order of [`Class::ALL`].
 #[must_use]
-pub fn counts(judged: &[Judged]) -> Vec<(Class, usize)> {
+pub(crate) fn counts(judged: &[Judged]) -> Vec<(Class, usize)> {
     let mut counts: HashMap<Class, usize> = HashMap::new();
     for judged in judged {
         *counts.entry(judged.class).or_default() += 1;

@@ -12,7 +12,7 @@ const LONGEST: usize = 200;
 /// The last lines that a step printed, at most so many. Lines of a job's log carry their time; a step has the seconds in
 /// which it started and ended. Where no line is of that time, or the step is not known, these are the log's last lines.
 #[must_use]
-pub fn last_lines(log: &[u8], step: Option<&Step>, count: usize) -> Vec<String> {
+pub(crate) fn last_lines(log: &[u8], step: Option<&Step>, count: usize) -> Vec<String> {
     let text = String::from_utf8_lossy(log);
     let lines: Vec<(Option<Timestamp>, &str)> = text.lines().map(timed).collect();
     let window = step.and_then(|step| {

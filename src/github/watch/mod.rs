@@ -14,7 +14,7 @@ use crate::plan_files::{CANARY, Index};
 use pools::Pool;
 
 /// How long a job may wait for a runner before GitHub drops it, in seconds.
-pub const LONGEST_QUEUE: u64 = 24 * 3600;
+pub(crate) const LONGEST_QUEUE: u64 = 24 * 3600;
 /// From which share of that on a wait is worth a warning.
 const WARN_FROM: u64 = LONGEST_QUEUE / 4 * 3;
 /// Failed jobs that are listed.
@@ -22,7 +22,7 @@ const LISTED: usize = 8;
 
 /// What is known of a run.
 #[derive(Debug)]
-pub struct Facts<'f> {
+pub(crate) struct Facts<'f> {
     /// The run.
     pub run: &'f Run,
     /// The jobs of its latest attempt.
@@ -40,7 +40,7 @@ pub struct Facts<'f> {
 /// A run at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Snapshot {
+pub(crate) struct Snapshot {
     /// The run's number.
     pub run_id: u64,
     /// Its page.
@@ -76,7 +76,7 @@ pub struct Snapshot {
 /// The jobs of one bucket, by state.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Line {
+pub(crate) struct Line {
     /// The bucket, `canary`, or `hosted`.
     pub bucket: String,
     /// Planned jobs; `None` where the plan is not known, or says nothing of them.
@@ -102,7 +102,7 @@ pub struct Line {
 /// A job that waits for a runner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Queued {
+pub(crate) struct Queued {
     /// Its name.
     pub name: String,
     /// The labels that it asks for.
@@ -116,7 +116,7 @@ pub struct Queued {
 /// A job that failed, or will.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Failed {
+pub(crate) struct Failed {
     /// Its number.
     #[serde(rename = "job-id")]
     pub id: u64,
@@ -136,7 +136,7 @@ pub struct Failed {
 
 /// The run at a time; lines of logs and pools are added by whoever fetched them.
 #[must_use]
-pub fn snapshot(facts: &Facts<'_>) -> Snapshot {
+pub(crate) fn snapshot(facts: &Facts<'_>) -> Snapshot {
     let run = facts.run;
     let goes_on = !run_jobs::has_ended(run);
     let age = |since: Option<&String>| {
@@ -268,7 +268,7 @@ fn failed(facts: &Facts<'_>) -> Vec<Failed> {
 
 /// The first step of a job that failed.
 #[must_use]
-pub fn failed_step(job: &Job) -> Option<&super::client::answers::Step> {
+pub(crate) fn failed_step(job: &Job) -> Option<&super::client::answers::Step> {
     let failed =
         |step: &&super::client::answers::Step| matches!(step.conclusion.as_deref(), Some("failure" | "timed_out"));
     job.steps.iter().find(failed)
@@ -296,7 +296,7 @@ fn notes(facts: &Facts<'_>, snapshot: &Snapshot) -> Vec<String> {
 
 /// A span of time in two units, such as `3 h 12 min`.
 #[must_use]
-pub fn shown(seconds: u64) -> String {
+pub(crate) fn shown(seconds: u64) -> String {
     match seconds {
         0..60 => format!("{seconds} s"),
         60..3600 => format!("{} min", seconds / 60),

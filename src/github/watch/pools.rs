@@ -9,7 +9,7 @@ use crate::github::run_jobs::{Places, State};
 /// The runners of one label, or of one set of labels that jobs ask for, and the run's jobs for them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Pool {
+pub(crate) struct Pool {
     /// The labels, with commas.
     pub label: String,
     /// Runners that have them all; `None` where nobody says.
@@ -26,7 +26,7 @@ pub struct Pool {
 
 /// Pools by what the GPU jobs of a run ask for, in the order of the run.
 #[must_use]
-pub fn of(jobs: &[Job], places: &Places, runners: Option<&[Runner]>) -> Vec<Pool> {
+pub(crate) fn of(jobs: &[Job], places: &Places, runners: Option<&[Runner]>) -> Vec<Pool> {
     let mut pools: Vec<(Vec<String>, Pool)> = Vec::new();
     for job in jobs
         .iter()
@@ -76,7 +76,7 @@ fn pool(labels: &[String], runners: Option<&[Runner]>) -> Pool {
 ///
 /// # Errors
 /// Requests that fail for another reason than the token's permissions.
-pub fn runners(client: &Client) -> Result<(Option<Vec<Runner>>, Vec<String>), Error> {
+pub(crate) fn runners(client: &Client) -> Result<(Option<Vec<Runner>>, Vec<String>), Error> {
     let (mut found, mut notes): (Option<Vec<Runner>>, _) = (None, Vec::new());
     for (whose, answer) in [
         ("the repository", client.runners()),

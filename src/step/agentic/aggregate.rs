@@ -12,7 +12,7 @@ use crate::step::replay::{self, Replay};
 
 /// A replay that was read.
 #[derive(Debug)]
-pub struct Made {
+pub(crate) struct Made {
     replay: Replay,
     title: String,
 }
@@ -30,7 +30,7 @@ pub struct Written {
 ///
 /// # Errors
 /// Everything that keeps the replay from counting.
-pub fn of(folder: &Path, row: &Row, conc: u64) -> Result<Made, Problems> {
+pub(crate) fn of(folder: &Path, row: &Row, conc: u64) -> Result<Made, Problems> {
     let hub = expected::hub_cache(|name| std::env::var_os(name));
     let replay = replay::process(folder, row, conc, &Expected::read(hub.as_deref()))?;
     let topology = &row.topology;
@@ -43,19 +43,19 @@ pub fn of(folder: &Path, row: &Row, conc: u64) -> Result<Made, Problems> {
 impl Made {
     /// What is published, as JSON.
     #[must_use]
-    pub fn json(&self) -> &Value {
+    pub(crate) fn json(&self) -> &Value {
         self.replay.aggregate.json()
     }
 
     /// What is worth a look.
     #[must_use]
-    pub fn warnings(&self) -> Vec<String> {
+    pub(crate) fn warnings(&self) -> Vec<String> {
         self.replay.aggregate.warnings().map(str::to_owned).collect()
     }
 
     /// Pictures of its latencies and lengths: ends of names, and SVG.
     #[must_use]
-    pub fn plots(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn plots(&self) -> Vec<(&'static str, String)> {
         self.replay.plots(&self.title)
     }
 
@@ -63,7 +63,7 @@ impl Made {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn write(&self, out: &Path, folder: &Path) -> Result<Written, Problem> {
+    pub(crate) fn write(&self, out: &Path, folder: &Path) -> Result<Written, Problem> {
         let failed = |path: &Path, error: std::io::Error| {
             Problem::file("", format!("`{}` cannot be written: {error}", path.display()))
         };

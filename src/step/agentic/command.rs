@@ -7,7 +7,7 @@ use crate::config::problem::{Problem, Problems};
 
 /// The client whose command it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Client {
+pub(crate) enum Client {
     /// The pinned one.
     Pinned,
     /// One that a checkout brings, which knows the older name of the scenario, and flags of its own.
@@ -16,21 +16,26 @@ pub enum Client {
 
 /// Variables of the client: recorded answers are replayed, loading the traces takes up to a quarter of an hour on a busy
 /// disk, and progress is printed.
-pub const VARIABLES: [(&str, &str); 4] = [
+pub(crate) const VARIABLES: [(&str, &str); 4] = [
     ("AIPERF_DATASET_WEKA_LIVE_ASSISTANT_RESPONSES", "0"),
     ("AIPERF_DATASET_CONFIGURATION_TIMEOUT", "1800"),
     ("AIPERF_SERVICE_PROFILE_CONFIGURE_TIMEOUT", "1800"),
     ("AIPERF_UI_REALTIME_METRICS_ENABLED", "true"),
 ];
 /// The variable by which the pinned client binds a conversation to its worker behind Dynamo's frontend.
-pub const ROUTING: (&str, &str) = ("AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID", "true");
+pub(crate) const ROUTING: (&str, &str) = ("AIPERF_HTTP_X_DYNAMO_SESSION_ID_FROM_CORRELATION_ID", "true");
 
 /// The words of the command that replays into a folder. No shell reads them, but people may copy them into one, and
 /// launch scripts split them at spaces: so no word holds one.
 ///
 /// # Errors
 /// Words that are empty, or hold white space or a control character.
-pub fn words(program: &str, client: Client, settings: &Settings, artifacts: &Path) -> Result<Vec<String>, Problems> {
+pub(crate) fn words(
+    program: &str,
+    client: Client,
+    settings: &Settings,
+    artifacts: &Path,
+) -> Result<Vec<String>, Problems> {
     let scenario = match client {
         Client::Pinned => "agentx",
         Client::OfCheckout => "inferencex-agentx-mvp",

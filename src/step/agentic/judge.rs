@@ -42,7 +42,7 @@ struct Endpoints {
 
 /// What the client says of a replay as a submission.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
-pub struct Submission {
+pub(crate) struct Submission {
     /// Whether it is one; `None` where the client does not say.
     pub is_valid: Option<bool>,
     /// Why it is none.
@@ -53,7 +53,7 @@ pub struct Submission {
 ///
 /// # Errors
 /// A summary that is missing or cannot be read, and a run that was cut short.
-pub fn summary(folder: &Path) -> Result<Submission, Problem> {
+pub(crate) fn summary(folder: &Path) -> Result<Submission, Problem> {
     let path = files::find(folder)?.summary;
     let name = shown(&path);
     let failed = |why: String| Problem::file(&name, format!("{name} {why}")).hint("see benchmark.log beside it");
@@ -72,7 +72,7 @@ pub fn summary(folder: &Path) -> Result<Submission, Problem> {
 ///
 /// # Errors
 /// Every endpoint that was required and not read.
-pub fn metrics(folder: &Path, record: &mut Record) -> Result<(), Problems> {
+pub(crate) fn metrics(folder: &Path, record: &mut Record) -> Result<(), Problems> {
     let told = export(folder);
     let mut problems = Problems::default();
     for metrics in &mut record.metrics {
@@ -87,7 +87,7 @@ pub fn metrics(folder: &Path, record: &mut Record) -> Result<(), Problems> {
 ///
 /// # Errors
 /// Every one that was not.
-pub fn unread(folder: &Path, endpoints: &[MetricsEndpoint]) -> Result<(), Problems> {
+pub(crate) fn unread(folder: &Path, endpoints: &[MetricsEndpoint]) -> Result<(), Problems> {
     if endpoints.is_empty() {
         return Ok(());
     }

@@ -19,7 +19,7 @@ const MAX_BODY: u64 = 64 << 20;
 ///
 /// # Errors
 /// It does not answer in time.
-pub fn server(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), Problem> {
+pub(crate) fn server(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), Problem> {
     let endpoint = Endpoint::parse(&request.settings.target.url, request.job.text("OPENAI_API_KEY"))?;
     endpoint.wait(request.ready, runtime.cancel)
 }
@@ -28,7 +28,7 @@ pub fn server(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), Pr
 ///
 /// # Errors
 /// Every endpoint without metrics, unless they are optional.
-pub fn metrics(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), Problems> {
+pub(crate) fn metrics(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), Problems> {
     let deadline = Instant::now() + request.ready;
     let mut problems = Problems::default();
     for endpoint in required(&request.settings) {

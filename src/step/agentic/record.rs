@@ -11,7 +11,7 @@ use super::target::{MetricsEndpoint, Target};
 use crate::files;
 
 /// Its name, in the folder of the replay.
-pub const NAME: &str = "replay.json";
+pub(crate) const NAME: &str = "replay.json";
 
 /// How a replay was run, written before it starts and again when it ended.
 #[derive(Debug, Clone, Serialize)]
@@ -138,7 +138,7 @@ impl Record {
 
 /// The endpoints whose metrics count: those that something names, else the target's own.
 #[must_use]
-pub fn required(settings: &Settings) -> Vec<MetricsEndpoint> {
+pub(crate) fn required(settings: &Settings) -> Vec<MetricsEndpoint> {
     match settings.metrics.is_empty() {
         true => vec![MetricsEndpoint::of_target(&settings.target)],
         false => settings.metrics.clone(),
@@ -147,6 +147,6 @@ pub fn required(settings: &Settings) -> Vec<MetricsEndpoint> {
 
 /// This moment, in UTC.
 #[must_use]
-pub fn now() -> String {
+pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

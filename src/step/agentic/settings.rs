@@ -9,11 +9,11 @@ use crate::config::problem::{Problem, Problems};
 use crate::step::eval::job::Job;
 
 /// How long a replay takes unless its row says, in seconds.
-pub const DURATION: u64 = 3600;
+pub(crate) const DURATION: u64 = 3600;
 /// How long a replay of the fast mode takes, in seconds.
-pub const FAST: u64 = 1200;
+pub(crate) const FAST: u64 = 1200;
 /// The shortest replay that the client's scenario takes for a measurement, in seconds.
-pub const SHORTEST: u64 = 900;
+pub(crate) const SHORTEST: u64 = 900;
 /// Requests that each lane of a trajectory sends before it is measured.
 const WARMUPS: u64 = 10;
 /// How long the last of them may take, in seconds.

@@ -32,7 +32,7 @@ pub struct Source {
 ///
 /// # Errors
 /// A name that is no loader's, with the nearest.
-pub fn resolve(asked: Option<(&str, &str)>, model_prefix: &str) -> Result<Source, Problem> {
+pub(crate) fn resolve(asked: Option<(&str, &str)>, model_prefix: &str) -> Result<Source, Problem> {
     let all: Vec<Source> = SOURCES
         .iter()
         .flat_map(|(loader, dataset)| {

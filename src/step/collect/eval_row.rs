@@ -95,7 +95,7 @@ fn count<S: Serializer>(count: &Option<f64>, serializer: S) -> Result<S::Ok, S::
 /// The rows of a result file, and the tasks of it that have none, each with its reason. A group has a row only where
 /// none of its tasks has one. `job` is the planned one, whose model's prefix counts, as it does for the gate.
 #[must_use]
-pub fn rows(
+pub(crate) fn rows(
     meta: &MetaEnv,
     job: Option<&Envelope>,
     conc: u64,

@@ -17,7 +17,7 @@ struct Planned<'p> {
 
 /// What was found of one job.
 #[derive(Debug, Clone, Default)]
-pub struct Found {
+pub(crate) struct Found {
     /// Where, for people.
     pub source: String,
     /// The concurrencies that are there.
@@ -35,7 +35,7 @@ pub struct Found {
 impl Found {
     /// A result that is there and cannot be read.
     #[must_use]
-    pub fn broken(problem: &Problem) -> Self {
+    pub(crate) fn broken(problem: &Problem) -> Self {
         Self {
             source: problem.file.clone(),
             concs: Vec::new(),
@@ -47,7 +47,7 @@ impl Found {
 
 /// What was planned, by job.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger<'p> {
+pub(crate) struct Ledger<'p> {
     planned: Vec<Planned<'p>>,
     names: HashMap<&'p str, &'p str>,
 }
@@ -55,7 +55,7 @@ pub struct Ledger<'p> {
 impl<'p> Ledger<'p> {
     /// The jobs of a plan that measure something.
     #[must_use]
-    pub fn new(plan: &'p [Envelope], concs: impl Fn(&'p Row) -> Vec<u64>) -> Self {
+    pub(crate) fn new(plan: &'p [Envelope], concs: impl Fn(&'p Row) -> Vec<u64>) -> Self {
         let planned = plan.iter().map(|envelope| Planned {
             envelope,
             concs: concs(&envelope.row),
@@ -70,13 +70,13 @@ impl<'p> Ledger<'p> {
 
     /// Whether a job is planned.
     #[must_use]
-    pub fn has(&self, job: &str) -> bool {
+    pub(crate) fn has(&self, job: &str) -> bool {
         self.names.contains_key(job)
     }
 
     /// Compares what was planned with what was found: every job in the plan's order, then the superseded attempts.
     #[must_use]
-    pub fn jobs(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
+    pub(crate) fn jobs(&self, found: &HashMap<String, Found>, superseded: Vec<Job>) -> Vec<Job> {
         let job = |planned: &Planned<'_>| {
             let found = found.get(&planned.envelope.id);
             let (state, reason) = match found {

@@ -20,16 +20,16 @@ use crate::step::results::file;
 use crate::step::results::loose::{Cell, Map};
 
 /// The folder and the file of a run's throughput results.
-pub const RESULTS: (&str, &str) = ("results_bmk", "agg_bmk.json");
+pub(crate) const RESULTS: (&str, &str) = ("results_bmk", "agg_bmk.json");
 /// The folder and the file of its eval results.
-pub const EVALS: (&str, &str) = ("eval_results_all", "agg_eval_all.json");
+pub(crate) const EVALS: (&str, &str) = ("eval_results_all", "agg_eval_all.json");
 /// The folder of the single results that both were made of.
-pub const RAW: &str = "results";
+pub(crate) const RAW: &str = "results";
 
 /// What was found.
 #[derive(Debug, Default, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Checked {
+pub(crate) struct Checked {
     /// Throughput rows.
     pub results: usize,
     /// Eval rows.
@@ -46,7 +46,12 @@ pub struct Checked {
 ///
 /// # Errors
 /// A folder that cannot be searched.
-pub fn check(dir: &Path, plan: &[Envelope], against: Option<&[Envelope]>, partial: bool) -> Result<Checked, Problem> {
+pub(crate) fn check(
+    dir: &Path,
+    plan: &[Envelope],
+    against: Option<&[Envelope]>,
+    partial: bool,
+) -> Result<Checked, Problem> {
     let mut checked = Checked::default();
     let measured = results(dir, plan, partial, &mut checked)?;
     let evaluated = evals(dir, plan, partial, &mut checked)?;

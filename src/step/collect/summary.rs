@@ -12,12 +12,12 @@ use crate::step::markdown;
 use crate::step::results::answers::Answers;
 
 /// The columns that say what was measured.
-pub const WHAT: [&str; 6] = ["Model", "Hardware", "Framework", "Precision", "Spec", "ISL/OSL"];
+pub(crate) const WHAT: [&str; 6] = ["Model", "Hardware", "Framework", "Precision", "Spec", "ISL/OSL"];
 const JOBS: [&str; 4] = ["Job", "Id", "State", "Reason"];
 
 /// The columns of eval rows of one kind.
 #[must_use]
-pub fn eval_columns(multinode: bool) -> Vec<&'static str> {
+pub(crate) fn eval_columns(multinode: bool) -> Vec<&'static str> {
     let split: &[&str] = match multinode {
         false => &["TP", "EP", "DPA"],
         true => &["Prefill", "Decode"],
@@ -27,14 +27,14 @@ pub fn eval_columns(multinode: bool) -> Vec<&'static str> {
 
 /// The columns of throughput rows.
 #[must_use]
-pub fn throughput_columns() -> Vec<&'static str> {
+pub(crate) fn throughput_columns() -> Vec<&'static str> {
     let measured = ["Tokens/s/GPU", "Output tokens/s/GPU", "Median TTFT (s)"];
     [&WHAT[..], &["Parallelism", "Conc"], &measured].concat()
 }
 
 /// The rows of one kind, for a table.
 #[must_use]
-pub fn eval_rows(rows: &[EvalRow], multinode: bool) -> Vec<Vec<String>> {
+pub(crate) fn eval_rows(rows: &[EvalRow], multinode: bool) -> Vec<Vec<String>> {
     rows.iter()
         .filter(|row| row.is_multinode == multinode)
         .map(eval_row)
@@ -81,7 +81,7 @@ fn eval_side(row: &EvalRow, side: Side) -> String {
 
 /// The summary of eval results.
 #[must_use]
-pub fn evals(evals: &Evals) -> String {
+pub(crate) fn evals(evals: &Evals) -> String {
     let mut text = format!(
         "### Eval results: {} of {}\n\n",
         plural::count(evals.rows.len(), "row"),
@@ -97,13 +97,13 @@ pub fn evals(evals: &Evals) -> String {
 
 /// The throughput rows, for a table.
 #[must_use]
-pub fn throughput_rows(aggregates: &[Aggregate]) -> Vec<Vec<String>> {
+pub(crate) fn throughput_rows(aggregates: &[Aggregate]) -> Vec<Vec<String>> {
     aggregates.iter().map(Aggregate::cells).collect()
 }
 
 /// The summary of throughput results.
 #[must_use]
-pub fn throughput(results: &Throughput) -> String {
+pub(crate) fn throughput(results: &Throughput) -> String {
     let mut text = format!(
         "### Throughput results: {}\n\n",
         plural::count(results.aggregates.len(), "row")
@@ -115,11 +115,11 @@ pub fn throughput(results: &Throughput) -> String {
 }
 
 /// The columns of recipes that are withheld.
-pub const WITHHELD: [&str; 4] = ["Recipe", "Fingerprint", "Done", "Why it is withheld"];
+pub(crate) const WITHHELD: [&str; 4] = ["Recipe", "Fingerprint", "Done", "Why it is withheld"];
 
 /// The recipes that are withheld, for a table.
 #[must_use]
-pub fn withheld_rows(ledger: &RunLedger) -> Vec<Vec<String>> {
+pub(crate) fn withheld_rows(ledger: &RunLedger) -> Vec<Vec<String>> {
     let row = |recipe: &Recipe| {
         vec![
             recipe.name.clone(),
@@ -136,7 +136,7 @@ const SHOWN_DIGITS: usize = 16;
 
 /// The summary of a whole run: what is published and what is withheld, every job that is not done, and the rows.
 #[must_use]
-pub fn sweep(ledger: &RunLedger, superseded: &[Job], results: &Throughput, of_evals: &Evals) -> String {
+pub(crate) fn sweep(ledger: &RunLedger, superseded: &[Job], results: &Throughput, of_evals: &Evals) -> String {
     let mut text = format!("### Published results\n\n{}\n\n", ledger.sentence());
     table(&mut text, "Withheld", &WITHHELD, &withheld_rows(ledger));
     let jobs: Vec<Job> = ledger.jobs.iter().chain(superseded).cloned().collect();
@@ -186,7 +186,7 @@ fn table(text: &mut String, title: &str, header: &[&str], rows: &[Vec<String>]) 
 
 /// How many jobs there are of each state.
 #[must_use]
-pub fn counted(jobs: &[Job]) -> String {
+pub(crate) fn counted(jobs: &[Job]) -> String {
     let states = [State::Done, State::Failed, State::Missing, State::Superseded];
     let counts = states.map(|state| (state.as_str(), jobs.iter().filter(|job| job.state == state).count()));
     let said = counts.iter().filter(|(name, count)| *count > 0 || *name == "done");

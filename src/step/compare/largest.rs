@@ -9,7 +9,7 @@ const NOISE_ERRORS: f64 = 1.0;
 
 /// What changed, the largest first.
 #[derive(Debug)]
-pub struct Largest<'c> {
+pub(crate) struct Largest<'c> {
     /// Points, each with the metric that changed most.
     pub points: Vec<(&'c Performance, &'c Metric)>,
     /// Scores.
@@ -20,7 +20,7 @@ pub struct Largest<'c> {
 
 /// What changed of a comparison beyond noise, for better or worse, the largest change first.
 #[must_use]
-pub fn of(comparison: &Comparison) -> Largest<'_> {
+pub(crate) fn of(comparison: &Comparison) -> Largest<'_> {
     let most = |performance: &'_ Performance| -> Option<usize> {
         let metrics = performance.metrics.iter().enumerate();
         let largest = metrics.max_by(|(_, a), (_, b)| a.change_percent.abs().total_cmp(&b.change_percent.abs()));

@@ -27,7 +27,7 @@ pub(super) struct Timed {
 
 impl Timed {
     /// Whether two results are known to be of one recipe.
-    pub fn is_same_recipe(&self, other: &Self) -> bool {
+    pub(super) fn is_same_recipe(&self, other: &Self) -> bool {
         !self.recipe.is_empty() && self.recipe == other.recipe
     }
 }
@@ -50,7 +50,7 @@ pub(super) struct Side {
 
 impl Side {
     /// Whether it holds no result, readable or not.
-    pub fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.throughput.is_empty() && self.scores.is_empty() && self.problems.is_empty()
     }
 }

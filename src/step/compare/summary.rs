@@ -32,7 +32,7 @@ impl fmt::Display for Measured {
 
 /// A metric's change, such as `100.0 → 90.0 (-10.0 %)`.
 #[must_use]
-pub fn change(metric: &Metric) -> String {
+pub(crate) fn change(metric: &Metric) -> String {
     let (before, after) = (number(metric.before), number(metric.after));
     format!("{before} → {after} ({})", percent(metric.change_percent))
 }
@@ -57,11 +57,11 @@ fn number(value: f64) -> String {
 }
 
 /// A table: its columns and its rows.
-pub type Table = (Vec<String>, Vec<Vec<String>>);
+pub(crate) type Table = (Vec<String>, Vec<Vec<String>>);
 
 /// Throughput and latency, a column a metric.
 #[must_use]
-pub fn points(comparison: &Comparison) -> Table {
+pub(crate) fn points(comparison: &Comparison) -> Table {
     let names = comparison.points.iter().flat_map(|point| &point.metrics);
     let names: IndexSet<&String> = names.map(|metric| &metric.name).collect();
     let names: Vec<&String> = names.into_iter().take(MAX_METRICS).collect();
@@ -81,7 +81,7 @@ pub fn points(comparison: &Comparison) -> Table {
 
 /// Scores.
 #[must_use]
-pub fn scores(comparison: &Comparison) -> Table {
+pub(crate) fn scores(comparison: &Comparison) -> Table {
     let header = WHAT.iter().chain(&SPLIT).chain(&SCORE).map(|name| (*name).to_owned());
     let row = |score: &Score| {
         let mut cells = cells(&score.measured);
@@ -116,7 +116,7 @@ fn cells(measured: &Measured) -> Vec<String> {
 
 /// The step summary; `over` are the points that got worse than is allowed, `withheld` the recipes that are not compared.
 #[must_use]
-pub fn markdown(comparison: &Comparison, over: &[String], withheld: &[String]) -> String {
+pub(crate) fn markdown(comparison: &Comparison, over: &[String], withheld: &[String]) -> String {
     let mut text = format!("### Comparison: {}\n\n", counted(comparison));
     for sentence in &comparison.empty {
         text.push_str(&format!("Nothing to compare: {}.\n\n", markdown::escape(sentence)));
@@ -134,7 +134,7 @@ pub fn markdown(comparison: &Comparison, over: &[String], withheld: &[String]) -
 
 /// How much of everything there is.
 #[must_use]
-pub fn counted(comparison: &Comparison) -> String {
+pub(crate) fn counted(comparison: &Comparison) -> String {
     format!(
         "{} and {} on both sides, {} only before, {} only now, {} not compared",
         plural::count(comparison.points.len(), "point"),

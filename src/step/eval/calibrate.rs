@@ -8,7 +8,7 @@ use crate::statistics::{mean_and_spread, student_above};
 
 /// One run's score of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Run {
+pub(crate) struct Run {
     /// The model's short name.
     pub prefix: String,
     /// The task.
@@ -28,7 +28,7 @@ pub struct Run {
 /// What the runs of one model and task give.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Calibration {
+pub(crate) struct Calibration {
     /// The model's short name.
     pub model_prefix: String,
     /// The task.
@@ -50,7 +50,7 @@ pub struct Calibration {
 }
 
 /// The fewest runs that a floor is computed of.
-pub const MIN_RUNS: usize = 3;
+pub(crate) const MIN_RUNS: usize = 3;
 /// Digits behind the point of what is written.
 const DIGITS: f64 = 10_000.0;
 
@@ -60,7 +60,7 @@ const DIGITS: f64 = 10_000.0;
 /// that is `t x spread x sqrt(1 + 1/k)` below their mean, `t` being Student's of `k - 1` degrees of freedom. Few runs
 /// give a wide floor.
 #[must_use]
-pub fn calibrate(runs: Vec<Run>, false_alarm: f64) -> (Vec<Calibration>, Vec<Problem>) {
+pub(crate) fn calibrate(runs: Vec<Run>, false_alarm: f64) -> (Vec<Calibration>, Vec<Problem>) {
     let mut by_task: IndexMap<(String, String), Vec<Run>> = IndexMap::new();
     for run in runs {
         by_task

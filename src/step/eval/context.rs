@@ -23,7 +23,7 @@ const FACTOR: u64 = 5;
 /// A serving engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Engine {
+pub(crate) enum Engine {
     /// SGLang.
     Sglang,
     /// vLLM.
@@ -38,7 +38,7 @@ impl Engine {
     /// The engine of a framework's name: the name is split at `-`, and the first part that is an engine decides. So
     /// `dynamo-sglang`, `sglang-disagg` and `llmd-vllm` need no table of their own.
     #[must_use]
-    pub fn of(framework: &str) -> Option<Self> {
+    pub(crate) fn of(framework: &str) -> Option<Self> {
         framework.to_ascii_lowercase().split('-').find_map(|part| match part {
             "sglang" => Some(Self::Sglang),
             "vllm" => Some(Self::Vllm),
@@ -50,7 +50,7 @@ impl Engine {
 
     /// The server's arguments for a context.
     #[must_use]
-    pub fn arguments(self, context: u64) -> Vec<String> {
+    pub(crate) fn arguments(self, context: u64) -> Vec<String> {
         let names: &[&str] = match self {
             Self::Sglang => &["--context-length"],
             Self::Vllm | Self::Atom => &["--max-model-len"],
@@ -66,7 +66,7 @@ impl Engine {
 /// The context of an eval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub struct Context {
+pub(crate) struct Context {
     /// Question and answer together, in tokens.
     pub context: u64,
     /// The answer alone, in tokens.
@@ -84,7 +84,7 @@ pub struct Context {
 
 /// The output budget of a context: what a question leaves, or half of a short one; never above 16,384.
 #[must_use]
-pub fn output_budget(context: u64) -> u64 {
+pub(crate) fn output_budget(context: u64) -> u64 {
     let left = if context > QUESTION {
         context - QUESTION
     } else {
@@ -101,7 +101,7 @@ pub fn output_budget(context: u64) -> u64 {
 ///
 /// # Errors
 /// Variables that are no numbers.
-pub fn of(job: &Job, policy: EvalContext) -> Result<Context, Problems> {
+pub(crate) fn of(job: &Job, policy: EvalContext) -> Result<Context, Problems> {
     of_mounted(job, policy, Path::new(MOUNT))
 }
 
@@ -109,7 +109,7 @@ pub fn of(job: &Job, policy: EvalContext) -> Result<Context, Problems> {
 ///
 /// # Errors
 /// As [`of`].
-pub fn of_mounted(job: &Job, policy: EvalContext, mount: &Path) -> Result<Context, Problems> {
+pub(crate) fn of_mounted(job: &Job, policy: EvalContext, mount: &Path) -> Result<Context, Problems> {
     let mut problems = Problems::default();
     let keeps = keeps_recipe(job).unwrap_or_else(|found| {
         problems.extend(found);

@@ -33,7 +33,7 @@ const YES: [&str; 4] = ["1", "ON", "TRUE", "YES"];
 
 /// The first data set of a task's file that has to be fetched, where a job's variables forbid that.
 #[must_use]
-pub fn kept_away(task: &Path, job: &Job) -> Option<String> {
+pub(super) fn kept_away(task: &Path, job: &Job) -> Option<String> {
     let offline = job.text("HF_HUB_OFFLINE").unwrap_or_default().to_ascii_uppercase();
     if !YES.contains(&offline.as_str()) {
         return None;

@@ -10,7 +10,7 @@ use crate::http;
 use crate::process::Cancellation;
 
 /// How long a server may take until it is ready, unless EVAL_ENDPOINT_READY_TIMEOUT_SECONDS says otherwise.
-pub const READY_TIMEOUT: Duration = Duration::from_secs(900);
+pub(crate) const READY_TIMEOUT: Duration = Duration::from_secs(900);
 /// How long one probe may take; a cancelled step has no time for more.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long one token may take. A cancelled step waits for no longer; a cold server gets another probe.
@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 
 /// An OpenAI-compatible server.
 #[derive(Debug, Clone)]
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     base: String,
     host: String,
     key: Option<String>,
@@ -33,7 +33,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// A text that is no such URL, or one that carries credentials: results repeat it.
-    pub fn parse(url: &str, key: Option<&str>) -> Result<Self, Problem> {
+    pub(crate) fn parse(url: &str, key: Option<&str>) -> Result<Self, Problem> {
         let refused = |why: &str| {
             Problem::file("", format!("`{url}` is no endpoint: {why}")).hint("write it as http://HOST:PORT")
         };
@@ -67,19 +67,19 @@ impl Endpoint {
 
     /// The URL that clients of the OpenAI API start from.
     #[must_use]
-    pub fn base_url(&self) -> String {
+    pub(crate) fn base_url(&self) -> String {
         format!("{}/v1", self.base)
     }
 
     /// The URL of chat completions.
     #[must_use]
-    pub fn chat_url(&self) -> String {
+    pub(crate) fn chat_url(&self) -> String {
         format!("{}/v1/chat/completions", self.base)
     }
 
     /// The host's name or address.
     #[must_use]
-    pub fn host(&self) -> &str {
+    pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
@@ -87,7 +87,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// It does not, with the last answers; or the wait was cancelled.
-    pub fn wait(&self, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+    pub(crate) fn wait(&self, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
         self.wait_at("/health", deadline, cancel)
     }
 
@@ -95,7 +95,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Self::wait`].
-    pub fn wait_at(&self, path: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+    pub(crate) fn wait_at(&self, path: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
         self.wait_for(deadline, cancel, "not ready", || {
             self.get(path).map(drop).or_else(|health| {
                 self.get("/v1/models")
@@ -109,7 +109,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// As [`Self::wait`].
-    pub fn wait_for_chat(&self, model: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
+    pub(crate) fn wait_for_chat(&self, model: &str, deadline: Duration, cancel: &Cancellation) -> Result<(), Problem> {
         let hello = json!({
             "model": model,
             "messages": [{"role": "user", "content": "Hello"}],
@@ -124,7 +124,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// It lists none of them, and not exactly one; or it cannot be asked, and there is no name.
-    pub fn served(&self, names: &[&str], show: &mut dyn FnMut(&str)) -> Result<String, Problem> {
+    pub(crate) fn served(&self, names: &[&str], show: &mut dyn FnMut(&str)) -> Result<String, Problem> {
         let failed = |why: String| {
             Problem::file("", format!("the served model is unknown: {why}")).hint("set MODEL_NAME to the served model")
         };

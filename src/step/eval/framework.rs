@@ -14,27 +14,27 @@ use crate::findings::config as findings;
 use crate::process::Cancellation;
 
 /// The framework of rows that name none.
-pub const DEFAULT: &str = "lm-eval";
+pub(crate) const DEFAULT: &str = "lm-eval";
 
 /// The names of the frameworks: the one that is built in, and those of the frameworks file of some roots, or of the
 /// built-in file.
 ///
 /// # Errors
 /// A frameworks file with problems.
-pub fn known(roots: &[PathBuf]) -> Result<Vec<String>, Problems> {
+pub(crate) fn known(roots: &[PathBuf]) -> Result<Vec<String>, Problems> {
     let (file, _) = EvalFrameworks::of(roots)?;
     let built_in = std::iter::once(DEFAULT.to_owned());
     Ok(built_in.chain(file.frameworks.into_keys()).collect())
 }
 
 /// The file in a point's folder in which a framework that counts what answers are leaves the counts.
-pub const ANSWERS: &str = "sweepctl_answers.json";
+pub(crate) const ANSWERS: &str = "sweepctl_answers.json";
 
 /// The suite of an evaluator that is no lm-eval; `None` for lm-eval, whose suites are task files.
 ///
 /// # Errors
 /// An evaluator or a suite that nothing here runs, with the nearest that something does, and a file with problems.
-pub fn suite(evaluator: &Evaluator, roots: &[PathBuf]) -> Result<Option<Suite>, Problems> {
+pub(crate) fn suite(evaluator: &Evaluator, roots: &[PathBuf]) -> Result<Option<Suite>, Problems> {
     let Evaluator { framework, suite } = evaluator;
     if framework == DEFAULT {
         return match suite.is_empty() {
@@ -62,7 +62,7 @@ pub fn suite(evaluator: &Evaluator, roots: &[PathBuf]) -> Result<Option<Suite>, 
 
 /// One eval at one concurrency.
 #[derive(Debug)]
-pub struct Point<'a> {
+pub(crate) struct Point<'a> {
     /// Requests at a time.
     pub concurrency: u64,
     /// The server.
@@ -74,7 +74,7 @@ pub struct Point<'a> {
 }
 
 /// What a framework runs in.
-pub struct Runtime<'a> {
+pub(crate) struct Runtime<'a> {
     /// What ends it early.
     pub cancel: &'a Cancellation,
     /// Where its output goes, line by line.
@@ -82,7 +82,7 @@ pub struct Runtime<'a> {
 }
 
 /// An eval framework.
-pub trait Framework {
+pub(crate) trait Framework {
     /// Installs what it needs, once a run.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ pub trait Framework {
 ///
 /// # Errors
 /// A framework that is not built, and what the framework refuses of the request.
-pub fn of(request: &Request, job: &Job) -> Result<Box<dyn Framework>, Problems> {
+pub(crate) fn of(request: &Request, job: &Job) -> Result<Box<dyn Framework>, Problems> {
     let asked = request.framework.as_deref().or_else(|| job.text("EVAL_FRAMEWORK"));
     let asked = asked.unwrap_or(DEFAULT);
     if asked == DEFAULT {

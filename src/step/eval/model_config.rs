@@ -9,9 +9,9 @@ use super::job::Job;
 use crate::config::problem::Problem;
 
 /// The native maximum where no config can be read, in tokens.
-pub const FALLBACK: u64 = 16_384;
+pub(crate) const FALLBACK: u64 = 16_384;
 /// Where a container mounts its checkpoint.
-pub const MOUNT: &str = "/model";
+pub(crate) const MOUNT: &str = "/model";
 /// The names that engines' configs give to it; the first that is there counts.
 const NAMES: [&str; 4] = [
     "max_position_embeddings",
@@ -24,7 +24,7 @@ const MAX_BYTES: u64 = 16 << 20;
 
 /// The native maximum, and the file that says so.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Native {
+pub(crate) struct Native {
     /// In tokens.
     pub tokens: u64,
     /// The file.
@@ -35,7 +35,7 @@ pub struct Native {
 ///
 /// # Errors
 /// No config there that names a length: a problem that says where it was looked for, and what is taken instead.
-pub fn native(job: &Job, mount: &Path) -> Result<Native, Problem> {
+pub(crate) fn native(job: &Job, mount: &Path) -> Result<Native, Problem> {
     let mut tried = Vec::new();
     for file in candidates(job, mount) {
         match read(&file) {

@@ -13,7 +13,7 @@ use crate::step::results::meta::MetaEnv;
 ///
 /// # Errors
 /// A framework whose reports nothing here reads, and as [`Client::find`] and [`Client::report`].
-pub fn read(
+pub(super) fn read(
     request: &Request,
     job: &Job,
     points: &[u64],

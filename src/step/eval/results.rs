@@ -10,7 +10,7 @@ use crate::step::stage;
 ///
 /// # Errors
 /// What is missing, as the end of a sentence.
-pub fn check(folder: &Path, task: &str) -> Result<(), String> {
+pub(crate) fn check(folder: &Path, task: &str) -> Result<(), String> {
     let found = |glob: &str| -> Vec<PathBuf> { stage::find(folder, &[glob], true).files };
     let results = found("results*.json");
     if results.is_empty() {

@@ -11,15 +11,15 @@ use crate::config::tree::Value;
 use crate::findings::config;
 
 /// The folder of tasks, from a repository's root.
-pub const FOLDER: &str = "configs/evals";
+pub(crate) const FOLDER: &str = "configs/evals";
 /// Where repositories that come from elsewhere keep theirs; asked after [`FOLDER`].
 const FOLDER_OF_SCRIPTS: &str = "utils/evals";
 /// The task of jobs that name none.
-pub const DEFAULT: &str = "gsm8k";
+pub(crate) const DEFAULT: &str = "gsm8k";
 
 /// One task.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Task {
+pub(crate) struct Task {
     /// Its name in results, and the key of its threshold.
     pub name: String,
     /// Its file, absolute.
@@ -33,7 +33,7 @@ impl Task {
     ///
     /// # Errors
     /// As [`Self::find`].
-    pub fn of_job(asked: Option<&str>, job: &Job, roots: &[PathBuf]) -> Result<Self, Problems> {
+    pub(crate) fn of_job(asked: Option<&str>, job: &Job, roots: &[PathBuf]) -> Result<Self, Problems> {
         let given = asked.or_else(|| given(|name| job.text(name)));
         Self::find(given.or_else(|| job.text("EVAL_SUITE")).unwrap_or(DEFAULT), roots)
     }
@@ -43,7 +43,7 @@ impl Task {
     ///
     /// # Errors
     /// A name that is none (with the nearest), and a file that cannot be read or names no task.
-    pub fn find(name: &str, roots: &[PathBuf]) -> Result<Self, Problems> {
+    pub(crate) fn find(name: &str, roots: &[PathBuf]) -> Result<Self, Problems> {
         let looks_like_file = name.contains('/') || [".yaml", ".yml"].iter().any(|end| name.ends_with(end));
         let here = || std::iter::once(PathBuf::from(name)).chain(roots.iter().map(|root| root.join(name)));
         if looks_like_file {
@@ -113,10 +113,10 @@ impl Task {
 }
 
 /// The variables that name a task: a file or folder, else a name. The first that is set counts.
-pub const VARIABLES: [&str; 2] = ["EVAL_TASKS_DIR", "EVAL_TASKS"];
+pub(crate) const VARIABLES: [&str; 2] = ["EVAL_TASKS_DIR", "EVAL_TASKS"];
 
 /// The task that [`VARIABLES`] name. Empty ones count as unset.
-pub fn given<'a>(variable: impl Fn(&'static str) -> Option<&'a str>) -> Option<&'a str> {
+pub(crate) fn given<'a>(variable: impl Fn(&'static str) -> Option<&'a str>) -> Option<&'a str> {
     let own = |name| variable(name).filter(|text| !text.trim().is_empty());
     VARIABLES.into_iter().find_map(own)
 }
@@ -145,7 +145,7 @@ fn only_task(folder: &Path) -> Result<PathBuf, Problem> {
 
 /// The names of the tasks of a folder with task files, by which thresholds may go: a file that names none is none.
 #[must_use]
-pub fn names(folder: &Path) -> Vec<String> {
+pub(crate) fn names(folder: &Path) -> Vec<String> {
     let files = std::fs::read_dir(folder)
         .into_iter()
         .flatten()

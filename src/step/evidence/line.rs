@@ -14,7 +14,7 @@ const MOST: usize = 100;
 /// What a check came to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// It holds.
     Pass,
     /// It does not.
@@ -26,7 +26,7 @@ pub enum Verdict {
 impl Verdict {
     /// The word for people.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Pass => "pass",
             Self::Fail => "fail",
@@ -37,7 +37,7 @@ impl Verdict {
 
 /// Why a check fails.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// The file that shows it, or that should be there.
     pub file: String,
     /// What is wrong with it.
@@ -46,7 +46,7 @@ pub struct Finding {
 
 /// A check and its verdict.
 #[derive(Debug, Clone, Serialize)]
-pub struct Line {
+pub(crate) struct Line {
     /// Its name.
     pub check: &'static str,
     /// What it asks.

@@ -16,7 +16,7 @@ use crate::matrix::row::Scenario;
 use crate::plan_files;
 
 /// What GitHub says of the run: `gh run view RUN --json ...` written to a file.
-pub const PROVENANCE: &str = "run-provenance.json";
+pub(crate) const PROVENANCE: &str = "run-provenance.json";
 /// The plan's folder beside the artifacts.
 const PLAN: &str = "plan";
 /// What a replay's own record is called.
@@ -24,7 +24,7 @@ pub(super) const RECORD: &str = "replay.json";
 
 /// Which run the artifacts are of.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub struct Run {
+pub(crate) struct Run {
     /// Its id.
     pub id: Option<u64>,
     /// Its attempt.
@@ -39,7 +39,7 @@ pub struct Run {
 
 /// Everything that was downloaded.
 #[derive(Debug)]
-pub struct Material {
+pub(crate) struct Material {
     pub(super) root: PathBuf,
     /// Where the plan is, or should be.
     pub(super) plan_path: PathBuf,
@@ -59,7 +59,7 @@ impl Material {
     ///
     /// # Errors
     /// A folder that cannot be searched.
-    pub fn read(request: &Request) -> Result<Self, Problem> {
+    pub(crate) fn read(request: &Request) -> Result<Self, Problem> {
         let root = request.dir.clone();
         let folders = files::walk(&root, files::MAX_DEPTH).map_err(|error| unsearched(&root, &error))?;
         let mut by_name = HashMap::new();

@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
-pub use self::line::{Line, Verdict};
-pub use self::material::{Material, PROVENANCE, Run};
+pub(crate) use self::line::{Line, Verdict};
+pub(crate) use self::material::{Material, PROVENANCE, Run};
 use crate::config::problem::{Problem, Problems};
 use crate::config::thresholds::Thresholds;
 
 /// What is looked at.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The folder that the artifacts of one run were downloaded to, each in a folder of its name.
     pub dir: PathBuf,
     /// The plan, where it is not `plan` in that folder.
@@ -38,7 +38,7 @@ pub struct Request {
 
 /// What was found.
 #[derive(Debug, Clone, Serialize)]
-pub struct Evidence {
+pub(crate) struct Evidence {
     /// Whether no check fails.
     pub complete: bool,
     /// Whether something in it is for diagnosis only, and is no measurement.
@@ -53,7 +53,7 @@ pub struct Evidence {
 ///
 /// # Errors
 /// A folder that cannot be searched. What is missing in it is a check that fails.
-pub fn look(request: &Request) -> Result<Evidence, Problems> {
+pub(crate) fn look(request: &Request) -> Result<Evidence, Problems> {
     let material = Material::read(request)?;
     let checks = vec![
         intent::matrix(&material),
@@ -80,22 +80,22 @@ pub fn look(request: &Request) -> Result<Evidence, Problems> {
 impl Evidence {
     /// How many checks have a verdict.
     #[must_use]
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub(crate) fn count(&self, verdict: Verdict) -> usize {
         self.checks.iter().filter(|line| line.verdict == verdict).count()
     }
 
     /// The columns of [`Self::rows`].
-    pub const HEAD: [&'static str; 4] = ["check", "verdict", "file", "why"];
+    pub(crate) const HEAD: [&'static str; 4] = ["check", "verdict", "file", "why"];
 
     /// One row a check, for a table.
     #[must_use]
-    pub fn rows(&self) -> Vec<Vec<String>> {
+    pub(crate) fn rows(&self) -> Vec<Vec<String>> {
         self.checks.iter().map(Line::cells).collect()
     }
 
     /// One line of Markdown for a README: the verdict, what it stands on, and the run and commit that it is of.
     #[must_use]
-    pub fn badge(&self) -> String {
+    pub(crate) fn badge(&self) -> String {
         let (passed, failed) = (self.count(Verdict::Pass), self.count(Verdict::Fail));
         let word = match (self.complete, self.diagnostic) {
             (false, _) => "incomplete",
@@ -122,7 +122,7 @@ impl Evidence {
     }
 
     /// The checks that fail.
-    pub fn failing(&self) -> impl Iterator<Item = &Line> {
+    pub(crate) fn failing(&self) -> impl Iterator<Item = &Line> {
         self.checks.iter().filter(|line| line.verdict == Verdict::Fail)
     }
 }

@@ -10,7 +10,7 @@ use crate::process::Watch;
 
 /// A command with a job's environment.
 #[must_use]
-pub fn command(program: impl AsRef<OsStr>, job: &Prepared<'_>) -> Command {
+pub(crate) fn command(program: impl AsRef<OsStr>, job: &Prepared<'_>) -> Command {
     let mut command = Command::new(program);
     command.envs(job.environment.iter());
     if let Some(mark) = leftovers::current(job.state) {
@@ -21,7 +21,7 @@ pub fn command(program: impl AsRef<OsStr>, job: &Prepared<'_>) -> Command {
 
 /// A program and its arguments as a command. `sweepctl` is this very binary, wherever it lies.
 #[must_use]
-pub fn of_arguments(arguments: &[String], job: &Prepared<'_>) -> Command {
+pub(crate) fn of_arguments(arguments: &[String], job: &Prepared<'_>) -> Command {
     let (program, rest) = arguments
         .split_first()
         .map_or(("", &[][..]), |(p, rest)| (p.as_str(), rest));
@@ -32,7 +32,7 @@ pub fn of_arguments(arguments: &[String], job: &Prepared<'_>) -> Command {
 
 /// Where a program of a cluster's command is found.
 #[must_use]
-pub fn program_path(program: &str) -> PathBuf {
+pub(crate) fn program_path(program: &str) -> PathBuf {
     if program == "sweepctl"
         && let Ok(own) = std::env::current_exe()
     {
@@ -43,7 +43,7 @@ pub fn program_path(program: &str) -> PathBuf {
 
 /// Whether a program can be started: a path to a file, or a name on PATH.
 #[must_use]
-pub fn is_there(program: &str) -> bool {
+pub(crate) fn is_there(program: &str) -> bool {
     let path = program_path(program);
     if path.components().count() > 1 {
         return path.is_file();
@@ -54,7 +54,7 @@ pub fn is_there(program: &str) -> bool {
 
 /// How a child is watched; its whole output is kept in a log of the workspace.
 #[must_use]
-pub fn watch(job: &Prepared<'_>, log: &str) -> Watch {
+pub(crate) fn watch(job: &Prepared<'_>, log: &str) -> Watch {
     Watch {
         log: Some(job.workspace.join(log)),
         ..Watch::default()

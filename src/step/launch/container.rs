@@ -39,7 +39,7 @@ const RELEASE_TIME: Duration = Duration::from_secs(3);
 /// Runs a container of the row's image: with the fleet's script, or, where the checkout has none, with the server of the
 /// row's engine, which clients on the host then measure.
 #[derive(Debug, Clone)]
-pub struct Container {
+pub(crate) struct Container {
     image: Image,
     script: Script,
     engine: Result<Serving, Problem>,
@@ -64,7 +64,7 @@ impl Container {
     ///
     /// # Errors
     /// As [`Script::new`].
-    pub fn new(
+    pub(crate) fn new(
         settings: &Settings,
         runner: &str,
         engine: Result<Serving, Problem>,

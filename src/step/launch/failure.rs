@@ -24,7 +24,7 @@ pub enum Kind {
 
 /// Every kind's exit code and meaning, in the order of a launch; a cancelled one has 128 and its signal's number. A
 /// launch script may exit with one of these codes to say the same.
-pub const EXIT_CODES: [(Kind, u8, &str); 5] = [
+pub(crate) const EXIT_CODES: [(Kind, u8, &str); 5] = [
     (
         Kind::Infrastructure,
         70,

@@ -126,14 +126,14 @@ impl Model {
 
 /// HF_HOME of this host's own processes.
 #[must_use]
-pub fn home() -> Option<PathBuf> {
+pub(crate) fn home() -> Option<PathBuf> {
     let own = || variable("HOME").map(|home| Path::new(&home).join(".cache/huggingface"));
     variable("HF_HOME").map(PathBuf::from).or_else(own)
 }
 
 /// HF_HUB_CACHE of this host's own processes.
 #[must_use]
-pub fn cache() -> Option<PathBuf> {
+pub(crate) fn cache() -> Option<PathBuf> {
     variable("HF_HUB_CACHE").map(PathBuf::from)
 }
 

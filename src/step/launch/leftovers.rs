@@ -20,7 +20,7 @@ use crate::config::problem::Problem;
 use crate::matrix::fingerprint::hex;
 
 /// The variable that carries the mark.
-pub const VARIABLE: &str = "SWEEPCTL_LAUNCH_MARK";
+pub(crate) const VARIABLE: &str = "SWEEPCTL_LAUNCH_MARK";
 /// The file of the state folder that remembers it.
 const FILE: &str = "mark";
 const STATE_HINT: &str = "set SWEEPCTL_STATE to a folder that outlives the job's steps";
@@ -33,7 +33,7 @@ const TICK: Duration = Duration::from_millis(20);
 
 /// A runner's name where only letters, digits, `-`, `_` and `.` may stand; different names stay different.
 #[must_use]
-pub fn plain(runner: &str) -> String {
+pub(crate) fn plain(runner: &str) -> String {
     let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if !runner.is_empty() && runner.len() <= 100 && !runner.starts_with('.') && runner.chars().all(legal) {
         return runner.to_owned();
@@ -48,7 +48,7 @@ pub fn plain(runner: &str) -> String {
 ///
 /// # Errors
 /// No home.
-pub fn state_folder(runner: &str) -> Result<PathBuf, Problem> {
+pub(crate) fn state_folder(runner: &str) -> Result<PathBuf, Problem> {
     let variable = |name| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
     let own = || variable("XDG_STATE_HOME").or_else(|| Some(variable("HOME")?.join(".local/state")));
     let parent = variable("SWEEPCTL_STATE").or_else(|| Some(own()?.join("sweepctl")));
@@ -62,7 +62,7 @@ pub fn state_folder(runner: &str) -> Result<PathBuf, Problem> {
 ///
 /// # Errors
 /// It cannot be made.
-pub fn make_state_folder(folder: &Path) -> Result<(), Problem> {
+pub(crate) fn make_state_folder(folder: &Path) -> Result<(), Problem> {
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
     made.map_err(|error| {
         let name = folder.display().to_string();
@@ -74,21 +74,21 @@ pub fn make_state_folder(folder: &Path) -> Result<(), Problem> {
 ///
 /// # Errors
 /// A state folder that cannot be written.
-pub fn mark(state: &Path) -> io::Result<()> {
+pub(crate) fn mark(state: &Path) -> io::Result<()> {
     let word = || RandomState::new().build_hasher().finish();
     std::fs::write(state.join(FILE), format!("{:016x}{:016x}", word(), word()))
 }
 
 /// The mark of the launch that runs, or ran last.
 #[must_use]
-pub fn current(state: &Path) -> Option<String> {
+pub(crate) fn current(state: &Path) -> Option<String> {
     let text = std::fs::read_to_string(state.join(FILE)).ok()?;
     (text.len() == 32).then_some(text)
 }
 
 /// Makes this process the parent of what its descendants leave behind: one that sheds its environment and its session
 /// is still found. Where the system has no such thing, marks alone find what is left.
-pub fn adopt() {
+pub(crate) fn adopt() {
     let _ = nix::sys::prctl::set_child_subreaper(true);
 }
 
@@ -96,7 +96,7 @@ pub fn adopt() {
 ///
 /// # Errors
 /// A process that does not end.
-pub fn release(state: &Path) -> Result<Vec<String>, Problem> {
+pub(crate) fn release(state: &Path) -> Result<Vec<String>, Problem> {
     release_within(state, GRACE)
 }
 
@@ -104,7 +104,7 @@ pub fn release(state: &Path) -> Result<Vec<String>, Problem> {
 ///
 /// # Errors
 /// As [`release`].
-pub fn release_within(state: &Path, grace: Duration) -> Result<Vec<String>, Problem> {
+pub(crate) fn release_within(state: &Path, grace: Duration) -> Result<Vec<String>, Problem> {
     match current(state) {
         Some(mark) => end(&|| marked(&mark), grace),
         None => Ok(Vec::new()),
@@ -115,7 +115,7 @@ pub fn release_within(state: &Path, grace: Duration) -> Result<Vec<String>, Prob
 ///
 /// # Errors
 /// As [`release`].
-pub fn release_own(state: &Path) -> Result<Vec<String>, Problem> {
+pub(crate) fn release_own(state: &Path) -> Result<Vec<String>, Problem> {
     let mark = current(state);
     let find = || {
         let mut found = mark.as_deref().map(marked).unwrap_or_default();

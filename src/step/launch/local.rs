@@ -15,7 +15,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome};
 
 /// A server, and what is measured of it, on this host.
-pub struct Local {
+pub(crate) struct Local {
     serving: Result<Serving, Problem>,
     place: Place,
     around: Box<dyn Around>,
@@ -25,7 +25,7 @@ impl Local {
     /// The backend of a cluster's settings; `engine` serves where the cluster has no server of its own, and `task` is
     /// the eval's, where it is not the row's own.
     #[must_use]
-    pub fn new(settings: &Settings, engine: Result<Serving, Problem>, task: Option<String>) -> Self {
+    pub(crate) fn new(settings: &Settings, engine: Result<Serving, Problem>, task: Option<String>) -> Self {
         Self {
             serving: Serving::of_cluster(settings).map_or(engine, Ok),
             place: Place::of(&settings.served, task, LAUNCH_LOG),
@@ -35,7 +35,7 @@ impl Local {
 
     /// An engine's server inside something.
     #[must_use]
-    pub fn inside(engine: Result<Serving, Problem>, place: Place, around: Box<dyn Around>) -> Self {
+    pub(crate) fn inside(engine: Result<Serving, Problem>, place: Place, around: Box<dyn Around>) -> Self {
         Self {
             serving: engine,
             place,

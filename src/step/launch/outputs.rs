@@ -20,7 +20,7 @@ const SHOWN: usize = 12;
 
 /// What is looked for, and where.
 #[derive(Debug, Clone)]
-pub struct Expected<'a> {
+pub(crate) struct Expected<'a> {
     /// The job.
     pub envelope: &'a Envelope,
     /// Its RESULT_FILENAME.
@@ -39,7 +39,7 @@ pub struct Expected<'a> {
 ///
 /// # Errors
 /// Everything that is missing or wrong, with what was found instead.
-pub fn check(expected: &Expected<'_>) -> Result<(), Failure> {
+pub(crate) fn check(expected: &Expected<'_>) -> Result<(), Failure> {
     if expected.envelope.row.eval.eval_only {
         return expected.eval().map_err(|problems| Failure::new(Kind::Eval, problems));
     }
@@ -183,7 +183,7 @@ impl Expected<'_> {
 
 /// Whether a plain file was written since a job's start.
 #[must_use]
-pub fn is_fresh(file: &Path, started: SystemTime) -> bool {
+pub(crate) fn is_fresh(file: &Path, started: SystemTime) -> bool {
     let Ok(metadata) = file.symlink_metadata() else {
         return false;
     };

@@ -17,7 +17,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::process::{self, Cancellation, Stop, Watch};
 
 /// How long all checks may take together, unless told otherwise.
-pub const DEADLINE: Duration = Duration::from_secs(60);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 /// What a GPU without a job may hold, in MiB: drivers keep some hundred.
 const MAX_USED_MIB: u64 = 2048;
 /// How long the hub may take to answer.
@@ -33,7 +33,7 @@ const MAX_LINES: usize = 20_000;
 ///
 /// # Errors
 /// Everything that is wrong with it, under its name.
-pub fn check(
+pub(crate) fn check(
     backend: &dyn Backend,
     job: &Prepared<'_>,
     deadline: Duration,

@@ -20,7 +20,12 @@ const SHORTEST: Duration = Duration::from_millis(50);
 type Look = (usize, u64, Option<SystemTime>);
 
 /// Runs a job; where silence is limited, changes of its files are progress too.
-pub fn watched<T>(workspace: &Path, limit: Option<Duration>, cancel: &Cancellation, run: impl FnOnce() -> T) -> T {
+pub(super) fn watched<T>(
+    workspace: &Path,
+    limit: Option<Duration>,
+    cancel: &Cancellation,
+    run: impl FnOnce() -> T,
+) -> T {
     let Some(limit) = limit else { return run() };
     let pause = (limit / 10).clamp(SHORTEST, LONGEST);
     std::thread::scope(|scope| {

@@ -12,7 +12,7 @@ use crate::matrix::row::Row;
 use crate::step::eval::framework;
 
 /// Whether the checkout has a file.
-pub type Has<'a> = dyn Fn(&Path) -> bool + 'a;
+pub(crate) type Has<'a> = dyn Fn(&Path) -> bool + 'a;
 
 /// Whether each row can run: a job of it is started on every runner of its label, and something runs its eval. Of a
 /// fleet that nothing is known of (`None`) nothing is asked; frameworks and tasks of evals are looked for in `roots`.
@@ -20,7 +20,7 @@ pub type Has<'a> = dyn Fn(&Path) -> bool + 'a;
 /// # Errors
 /// Every runner without a cluster, every row without a command, and every evaluator and suite that nothing runs; of
 /// alike rows the first is named.
-pub fn check(rows: &[Row], fleet: Option<&Fleet>, has: &Has<'_>, roots: &[PathBuf]) -> Result<(), Problems> {
+pub(crate) fn check(rows: &[Row], fleet: Option<&Fleet>, has: &Has<'_>, roots: &[PathBuf]) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if let Some(fleet) = fleet {
         commands(rows, fleet, has, &mut problems);

@@ -14,7 +14,7 @@ use crate::process::{self, Cancellation, Outcome};
 
 /// Runs a script of the checkout, with bash.
 #[derive(Debug, Clone)]
-pub struct Script {
+pub(crate) struct Script {
     /// The script, from the checkout's root.
     pub path: String,
     /// Whether the cluster names it.
@@ -28,7 +28,7 @@ impl Script {
     ///
     /// # Errors
     /// A runner whose fleet cannot name a file.
-    pub fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
+    pub(crate) fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
         let named = path.is_some();
         let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
         let uses = Uses::default();
@@ -42,7 +42,7 @@ impl Script {
     ///
     /// # Errors
     /// As [`Script::new`].
-    pub fn with(settings: &clusters::Script, runner: &str) -> Result<Self, Problem> {
+    pub(crate) fn with(settings: &clusters::Script, runner: &str) -> Result<Self, Problem> {
         Ok(Self {
             uses: settings.uses.clone(),
             ..Self::new(settings.path.as_deref(), runner)?
@@ -53,7 +53,7 @@ impl Script {
     ///
     /// # Errors
     /// It is not.
-    pub fn find(&self, workspace: &Path) -> Result<PathBuf, Problem> {
+    pub(crate) fn find(&self, workspace: &Path) -> Result<PathBuf, Problem> {
         let file = workspace.join(&self.path);
         if file.is_file() {
             return Ok(file);
@@ -68,7 +68,7 @@ impl Script {
     ///
     /// # Errors
     /// There is neither a script nor an engine.
-    pub fn or_engine<'e>(
+    pub(crate) fn or_engine<'e>(
         &self,
         workspace: &Path,
         engine: &'e Result<Serving, Problem>,

@@ -28,7 +28,7 @@ const ENVELOPE: &str = "envelope.json";
 const CLIENT_GRACE: Duration = Duration::from_millis(4500);
 
 /// What a server runs in.
-pub trait Around {
+pub(crate) trait Around {
     /// The command that starts it there; `server` listens on `port`, and reads files of the folder `files`, if any.
     ///
     /// # Errors
@@ -44,7 +44,7 @@ pub trait Around {
 
 /// A server on the host itself.
 #[derive(Debug, Clone, Copy)]
-pub struct Bare;
+pub(crate) struct Bare;
 
 impl Around for Bare {
     fn around(&self, _: &Prepared<'_>, server: Vec<String>, _: u16, _: Option<&Path>) -> Result<Vec<String>, Problem> {
@@ -79,7 +79,7 @@ impl Place {
 }
 
 /// A job that is served.
-pub struct Served<'a> {
+pub(crate) struct Served<'a> {
     /// Its commands.
     pub serving: &'a Serving,
     /// Where.
@@ -89,7 +89,7 @@ pub struct Served<'a> {
 }
 
 /// A file that is written before anything starts, with its text.
-pub type Written = (PathBuf, String);
+pub(crate) type Written = (PathBuf, String);
 
 /// The argument vectors of one job.
 struct Commands {
@@ -103,7 +103,7 @@ impl Served<'_> {
     ///
     /// # Errors
     /// Placeholders without a value, and a job that cannot run there.
-    pub fn intend(&self, job: &Prepared<'_>) -> Result<(Vec<Vec<String>>, Vec<Written>), Problem> {
+    pub(crate) fn intend(&self, job: &Prepared<'_>) -> Result<(Vec<Vec<String>>, Vec<Written>), Problem> {
         // Without a port of its own the server gets one that is free when it starts.
         let port = self.place.port.unwrap_or(0);
         let Commands { server, client, eval } = self.commands(job, port)?;
@@ -113,7 +113,7 @@ impl Served<'_> {
 
     /// What must be right before the server is started.
     #[must_use]
-    pub fn check(&self, job: &Prepared<'_>) -> Vec<Result<(), Problem>> {
+    pub(crate) fn check(&self, job: &Prepared<'_>) -> Vec<Result<(), Problem>> {
         let mut results = vec![self.place.port.map_or(Ok(()), is_free)];
         let mut programs: Vec<String> = Vec::new();
         match self.commands(job, 1) {
@@ -238,7 +238,12 @@ impl Served<'_> {
     ///
     /// # Errors
     /// What failed, and why.
-    pub fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
+    pub(crate) fn attempt(
+        &self,
+        job: &Prepared<'_>,
+        cancel: &Cancellation,
+        show: &mut Show<'_>,
+    ) -> Result<(), Failure> {
         let broken = |error: io::Error| Failure::new(Kind::Infrastructure, Problem::file("", error.to_string()));
         let unfit = |problem: Problem| Failure::new(Kind::Preflight, problem);
         let port = self.port().map_err(broken)?;

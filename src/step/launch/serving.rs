@@ -40,7 +40,7 @@ const REPLAY: [&str; 8] = [
     "--out={workspace}/{result-filename}.json",
 ];
 /// The folder of the state folder that holds the files of a server.
-pub const FILES: &str = "engine";
+pub(crate) const FILES: &str = "engine";
 /// How many times its concurrency a client sends before it measures.
 const WARMUPS: u64 = 2;
 
@@ -124,7 +124,7 @@ impl Serving {
 
 /// The variables that an engine adds to a row's job, and what its server calls the model.
 #[must_use]
-pub fn variables(
+pub(crate) fn variables(
     engine: &Engine,
     row: &Row,
     config_key: Option<&str>,
@@ -281,7 +281,7 @@ fn value<'a>(row: &'a Row, config_key: Option<&'a str>, subject: Subject) -> Fie
 ///
 /// # Errors
 /// Placeholders that the job has no value for.
-pub fn filled<'t>(
+pub(crate) fn filled<'t>(
     templates: impl IntoIterator<Item = &'t Template>,
     job: &Prepared<'_>,
     port: u16,

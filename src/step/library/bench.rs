@@ -27,7 +27,7 @@ const TICK: Duration = Duration::from_millis(200);
 /// What a script asks for.
 #[derive(Debug, Clone, clap::Args)]
 #[command(args_override_self = true)]
-pub struct Bench {
+pub(crate) struct Bench {
     /// The model, as the script knows it
     #[arg(long, value_parser = clap::builder::NonEmptyStringValueParser::new())]
     model: String,
@@ -89,7 +89,7 @@ impl Bench {
     ///
     /// # Errors
     /// A server that died, too many failed requests, and everything else that the client fails for.
-    pub fn run(mut self, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<(), Problem> {
+    pub(crate) fn run(mut self, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<(), Problem> {
         let profile = std::env::var_os("PROFILE").is_some_and(|value| value == "1");
         if profile {
             self.num_prompts = self.max_concurrency;

@@ -19,7 +19,7 @@ const ANY: [&str; 1] = ["*.json*"];
 
 /// The concurrencies of a batch, as a script holds them: numbers with spaces between.
 #[derive(Debug, Default)]
-pub struct Points {
+pub(crate) struct Points {
     /// Those asked for; empty where it was no batch.
     pub all: String,
     /// Those that succeeded.
@@ -52,7 +52,7 @@ impl Points {
 ///
 /// # Errors
 /// Concurrencies that are no numbers, and a file that cannot be written.
-pub fn describe(out: &Path, job: &Job, conc: Option<&str>, points: &Points) -> Result<(), Problem> {
+pub(crate) fn describe(out: &Path, job: &Job, conc: Option<&str>, points: &Points) -> Result<(), Problem> {
     let (meta, _) = meta_env::of(&job.as_planned());
     let found = read(out).filter(|found| {
         let id = found.get("job_id").and_then(Value::as_str).unwrap_or_default();
@@ -93,7 +93,7 @@ pub fn describe(out: &Path, job: &Job, conc: Option<&str>, points: &Points) -> R
 ///
 /// # Errors
 /// Text that is none.
-pub fn keys(text: &str) -> Result<Points, Problem> {
+pub(crate) fn keys(text: &str) -> Result<Points, Problem> {
     let text = text.trim().trim_end_matches(',');
     if text.is_empty() {
         return Ok(Points::default());
@@ -115,7 +115,7 @@ pub fn keys(text: &str) -> Result<Points, Problem> {
 ///
 /// # Errors
 /// No description, or one without them.
-pub fn points(meta: &Path, completed: bool) -> Result<String, Problem> {
+pub(crate) fn points(meta: &Path, completed: bool) -> Result<String, Problem> {
     let name = if completed {
         "completed_eval_concs"
     } else {
@@ -149,7 +149,7 @@ fn write(path: &Path, all: &Map<String, Value>) -> std::io::Result<()> {
 ///
 /// # Errors
 /// Files that are no plain ones, or cannot be moved: those stay, and so does the folder.
-pub fn hand_on(from: &Path, to: &Path, remove: bool) -> Result<Vec<PathBuf>, Problems> {
+pub(crate) fn hand_on(from: &Path, to: &Path, remove: bool) -> Result<Vec<PathBuf>, Problems> {
     let inside = holds(from, to);
     // What else lies in a folder that holds the other is none of the eval's.
     let found = stage::find(from, &[&EVAL[..], &ANY].concat(), !inside);

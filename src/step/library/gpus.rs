@@ -21,7 +21,7 @@ static USED: LazyLock<Regex> =
 ///
 /// # Errors
 /// The time ran out, or the wait was cancelled.
-pub fn wait_until_clean(
+pub(crate) fn wait_until_clean(
     pause: Duration,
     timeout: Duration,
     cancel: &Cancellation,

@@ -12,7 +12,7 @@ pub(crate) mod tree;
 
 /// A process, which its number and the time of its start tell from later ones of the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Process {
+pub(crate) struct Process {
     /// Its number.
     pub pid: i32,
     /// Its parent's number.
@@ -23,7 +23,7 @@ pub struct Process {
 impl Process {
     /// The living process of a number; one that waits to be reaped is none.
     #[must_use]
-    pub fn find(pid: i32) -> Option<Self> {
+    pub(crate) fn find(pid: i32) -> Option<Self> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         // The name stands in parentheses and may hold anything: fields are counted from its end.
         let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
@@ -37,13 +37,13 @@ impl Process {
 
     /// Whether it still lives.
     #[must_use]
-    pub fn lives(&self) -> bool {
+    pub(crate) fn lives(&self) -> bool {
         Self::find(self.pid).is_some_and(|now| now.started == self.started)
     }
 
     /// Every living process.
     #[must_use]
-    pub fn all() -> Vec<Self> {
+    pub(crate) fn all() -> Vec<Self> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         entries
             .filter_map(|entry| Self::find(entry.file_name().to_str()?.parse().ok()?))

@@ -28,7 +28,7 @@ const AMD_MARGIN: u64 = 2;
 
 /// Whose GPUs they are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum Vendor {
+pub(crate) enum Vendor {
     /// `nvidia-smi`.
     Nvidia,
     /// `amd-smi`.
@@ -37,7 +37,7 @@ pub enum Vendor {
 
 /// When a snapshot of AMD's energy counters is taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub enum At {
+pub(crate) enum At {
     /// Before the benchmark, with what the GPUs are.
     Start,
     /// After it.
@@ -48,7 +48,7 @@ pub enum At {
 ///
 /// # Errors
 /// The tool cannot be started, or the file cannot be written.
-pub fn run(vendor: Vendor, output: &Path, interval: u64, cancel: &Cancellation) -> io::Result<()> {
+pub(crate) fn run(vendor: Vendor, output: &Path, interval: u64, cancel: &Cancellation) -> io::Result<()> {
     let parent = std::os::unix::process::parent_id();
     let mut file = File::create(output)?;
     let seconds = interval.to_string();
@@ -116,7 +116,7 @@ fn one_header(lines: ChildStdout, file: &mut File) -> io::Result<()> {
 }
 
 /// Ends a monitor so that its file holds whole lines, and one sample after the benchmark's end.
-pub fn finish(
+pub(crate) fn finish(
     vendor: Vendor,
     output: &Path,
     interval: u64,
@@ -203,7 +203,7 @@ fn answer(mut command: Command) -> io::Result<Output> {
 }
 
 /// What AMD's tool says of energy, and at the start of the GPUs, in files beside the metrics. One that fails leaves none.
-pub fn snapshot(output: &Path, at: At, show: &mut dyn FnMut(&str)) {
+pub(crate) fn snapshot(output: &Path, at: At, show: &mut dyn FnMut(&str)) {
     let energy = ["metric", "-E", "--csv"];
     let wanted: &[(&str, &[&str])] = match at {
         At::Start => &[

@@ -17,7 +17,7 @@ const PROBE: Duration = Duration::from_secs(5);
 
 /// What is waited for.
 #[derive(Debug)]
-pub struct Wait {
+pub(crate) struct Wait {
     /// The URL that has to answer with success.
     pub endpoint: String,
     /// The process' log; waiting starts when it is there.
@@ -35,7 +35,7 @@ impl Wait {
     ///
     /// # Errors
     /// The process died, the time ran out, or the wait was cancelled.
-    pub fn run(&self, cancel: &Cancellation, out: &mut dyn Write) -> Result<(), Problem> {
+    pub(crate) fn run(&self, cancel: &Cancellation, out: &mut dyn Write) -> Result<(), Problem> {
         let process = Process::find(self.pid);
         let started = Instant::now();
         let mut log = Tail::new(self.log.clone());

@@ -12,7 +12,7 @@ const TICK: Duration = Duration::from_millis(100);
 
 /// Asks a process to end, waits, and kills what is left of it and of its descendants. Those are noted before: once their
 /// parent is gone, nobody knows whose they were. Numbers that are no living process of others are left alone.
-pub fn stop(pid: i32, label: &str, grace: Duration, show: &mut dyn FnMut(&str)) {
+pub(crate) fn stop(pid: i32, label: &str, grace: Duration, show: &mut dyn FnMut(&str)) {
     let Some(root) = Process::find(pid).filter(|root| root.pid > 1) else {
         return;
     };

@@ -44,7 +44,7 @@ const OF_A_RUN: [&str; 11] = [
 /// What became of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub(crate) enum Verdict {
     /// Measured, and its scores clear their thresholds.
     Done,
     /// Measured, and its scores do not.
@@ -56,7 +56,7 @@ pub enum Verdict {
 impl Verdict {
     /// The text form.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Done => "done",
             Self::GateFailed => "gate failed",
@@ -67,7 +67,7 @@ impl Verdict {
 
 /// A job's end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Finished {
+pub(crate) struct Finished {
     /// Its id.
     pub id: String,
     /// Its name.

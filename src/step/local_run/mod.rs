@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use globset::Glob;
 use indexmap::IndexSet;
 
-pub use job::{Finished, Verdict};
+pub(crate) use job::{Finished, Verdict};
 
 use super::results::file;
 use crate::config::fleet::{Fleet, FleetFiles};
@@ -28,13 +28,13 @@ use crate::plural;
 use crate::process::Cancellation;
 
 /// The file of chosen envelopes.
-pub const PLAN: &str = "plan.json";
+pub(crate) const PLAN: &str = "plan.json";
 /// The folder of artifacts.
-pub const ARTIFACTS: &str = "artifacts";
+pub(crate) const ARTIFACTS: &str = "artifacts";
 
 /// What jobs are run, and how.
 #[derive(Debug)]
-pub struct LocalRun {
+pub(crate) struct LocalRun {
     /// The folder that everything goes to, absolute.
     pub out: PathBuf,
     /// The binary whose commands are called.
@@ -47,7 +47,7 @@ pub struct LocalRun {
 
 /// One chosen job and the runner that it gets.
 #[derive(Debug, Clone)]
-pub struct Chosen {
+pub(crate) struct Chosen {
     /// The job.
     pub envelope: Envelope,
     /// The runner's name.
@@ -63,7 +63,7 @@ pub struct Chosen {
 ///
 /// # Errors
 /// A text that is no glob, nothing that it takes, and jobs of clusters that only a workflow can use.
-pub fn choose(envelopes: Vec<Envelope>, only: Option<&str>, fleet: &Fleet) -> Result<Vec<Chosen>, Problems> {
+pub(crate) fn choose(envelopes: Vec<Envelope>, only: Option<&str>, fleet: &Fleet) -> Result<Vec<Chosen>, Problems> {
     let glob = only.map(Glob::new).transpose().map_err(|error| {
         Problem::file("", format!("--only is no pattern: {error}")).hint("write names with `*` and `?`")
     })?;
@@ -158,7 +158,7 @@ impl LocalRun {
     ///
     /// # Errors
     /// Another run that works there, another plan's folder, and one that cannot be written.
-    pub fn claim(&self, chosen: &[Chosen]) -> Result<File, Problem> {
+    pub(crate) fn claim(&self, chosen: &[Chosen]) -> Result<File, Problem> {
         let name = self.out.display().to_string();
         let failed = |error: std::io::Error| Problem::file(&name, format!("`{name}` cannot be written: {error}"));
         std::fs::create_dir_all(self.out.join(ARTIFACTS)).map_err(failed)?;
@@ -188,7 +188,12 @@ impl LocalRun {
     ///
     /// # Errors
     /// What is still there.
-    pub fn take_over(&self, chosen: &[Chosen], cancel: &Cancellation, say: &dyn Fn(&str)) -> Result<(), Problems> {
+    pub(crate) fn take_over(
+        &self,
+        chosen: &[Chosen],
+        cancel: &Cancellation,
+        say: &dyn Fn(&str),
+    ) -> Result<(), Problems> {
         let mut problems = Problems::default();
         for job in chosen {
             if let Err(problem) = job::Job::new(self, job).take_over(cancel, say) {
@@ -200,7 +205,7 @@ impl LocalRun {
 
     /// Runs every job that is not finished; `say` hears of each step. The results stand in the order of the jobs, and
     /// those that a cancellation kept from their end are left out.
-    pub fn run(&self, chosen: &[Chosen], cancel: &Cancellation, say: &(dyn Fn(&str) + Sync)) -> Vec<Finished> {
+    pub(crate) fn run(&self, chosen: &[Chosen], cancel: &Cancellation, say: &(dyn Fn(&str) + Sync)) -> Vec<Finished> {
         let next = AtomicUsize::new(0);
         let found: Mutex<HashMap<usize, Finished>> = Mutex::default();
         // Two jobs on one node would measure each other.
@@ -239,13 +244,13 @@ impl LocalRun {
 
     /// The folder of artifacts.
     #[must_use]
-    pub fn artifacts(&self) -> PathBuf {
+    pub(crate) fn artifacts(&self) -> PathBuf {
         self.out.join(ARTIFACTS)
     }
 
     /// The file of chosen envelopes.
     #[must_use]
-    pub fn plan(&self) -> PathBuf {
+    pub(crate) fn plan(&self) -> PathBuf {
         self.out.join(PLAN)
     }
 

@@ -16,7 +16,7 @@ const TOLERANCE: f64 = 0.05;
 /// What the counters say.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
-pub enum CrossCheck {
+pub(crate) enum CrossCheck {
     /// Why they say nothing.
     Unavailable {
         /// False.
@@ -31,7 +31,7 @@ pub enum CrossCheck {
 /// The two, in joules.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "named as written, units included")]
-pub struct Comparison {
+pub(crate) struct Comparison {
     pub available: bool,
     pub accumulator_delta_j: f64,
     pub integrated_stream_j: f64,
@@ -50,7 +50,7 @@ pub struct Comparison {
 
 /// Compares the samples of a file with the snapshots beside it; `None` where there are none.
 #[must_use]
-pub fn check(samples: &Path) -> Option<CrossCheck> {
+pub(super) fn check(samples: &Path) -> Option<CrossCheck> {
     let [start, end] = ["start", "end"].map(|which| beside(samples, which));
     let unavailable = |reason| {
         Some(CrossCheck::Unavailable {

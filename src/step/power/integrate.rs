@@ -7,7 +7,7 @@ const MAX_GAP: f64 = 3.0;
 
 /// What the samples of one GPU give.
 #[derive(Debug, Default, PartialEq)]
-pub struct Found {
+pub(super) struct Found {
     /// What is wrong with them.
     pub issue: Option<&'static str>,
     /// The longest gap over the window in seconds, and the energy in joules.
@@ -18,7 +18,7 @@ pub struct Found {
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "no file has 2^53 lines")]
 #[allow(clippy::float_cmp, reason = "the same text is the same time")]
-pub fn merged(mut samples: Vec<Sample>) -> Vec<Sample> {
+pub(super) fn merged(mut samples: Vec<Sample>) -> Vec<Sample> {
     sort(&mut samples);
     let same_time = samples.chunk_by(|a, b| a.0 == b.0);
     let mean = |group: &[Sample]| group.iter().map(|(_, power)| power).sum::<f64>() / group.len() as f64;
@@ -26,13 +26,13 @@ pub fn merged(mut samples: Vec<Sample>) -> Vec<Sample> {
 }
 
 /// By time, then power.
-pub fn sort(samples: &mut [Sample]) {
+pub(super) fn sort(samples: &mut [Sample]) {
     samples.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
 }
 
 /// The area under sorted samples, in joules.
 #[must_use]
-pub fn trapezoids(samples: &[Sample]) -> f64 {
+pub(super) fn trapezoids(samples: &[Sample]) -> f64 {
     let areas = samples
         .windows(2)
         .map(|pair| (pair[1].0 - pair[0].0) * f64::midpoint(pair[0].1, pair[1].1));
@@ -41,7 +41,7 @@ pub fn trapezoids(samples: &[Sample]) -> f64 {
 
 /// The energy from start to end, of sorted samples at different times.
 #[must_use]
-pub fn over(samples: &[Sample], start: f64, end: f64) -> Found {
+pub(super) fn over(samples: &[Sample], start: f64, end: f64) -> Found {
     if samples.len() < 2 {
         return Found {
             issue: Some("insufficient_power_samples"),

@@ -16,7 +16,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use self::counters::CrossCheck;
-pub use self::window::Reported;
+pub(crate) use self::window::Reported;
 use self::window::Window;
 
 /// The form of the account.
@@ -26,7 +26,7 @@ const METRICS_VERSION: u64 = 2;
 
 /// Everything that was found, valid or not: `power_validation_<RESULT_FILENAME>.json`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Account {
+pub(crate) struct Account {
     /// The form of the file; 1.
     pub schema_version: u64,
     /// Whether there is no reason against the figures.
@@ -58,7 +58,7 @@ pub struct Account {
 /// The figures of a valid account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "named as published, units included")]
-pub struct Metrics {
+pub(crate) struct Metrics {
     #[serde(flatten)]
     figures: Option<Figures>,
 }
@@ -85,7 +85,7 @@ pub struct Published {
 
 /// Reads the samples of a benchmark's GPUs, and the snapshots of energy counters beside them.
 #[must_use]
-pub fn measure(reported: &Reported, gpus: u64, samples: &Path) -> Account {
+pub(crate) fn measure(reported: &Reported, gpus: u64, samples: &Path) -> Account {
     let mut account = Account {
         schema_version: ACCOUNT_VERSION,
         power_valid: false,
@@ -118,7 +118,7 @@ pub fn measure(reported: &Reported, gpus: u64, samples: &Path) -> Account {
 impl Account {
     /// What the aggregate says.
     #[must_use]
-    pub fn published(&self) -> Published {
+    pub(crate) fn published(&self) -> Published {
         Published {
             power_metric_schema_version: METRICS_VERSION,
             power_valid: u8::from(self.power_valid),
@@ -200,7 +200,7 @@ fn round(value: f64, places: i32) -> f64 {
 
 /// Whether REQUIRE_POWER asks for valid figures.
 #[must_use]
-pub fn is_required(text: Option<&str>) -> bool {
+pub(crate) fn is_required(text: Option<&str>) -> bool {
     let text = text.unwrap_or_default().trim().to_ascii_lowercase();
     ["1", "true", "yes"].contains(&text.as_str())
 }

@@ -24,10 +24,10 @@ const MARGIN: f64 = 3.0;
 static NUMBER: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"-?[0-9]+(?:\.[0-9]+)?").expect("a pattern"));
 
 /// One time, in seconds since 1970, and the power then, in watts.
-pub type Sample = (f64, f64);
+pub(super) type Sample = (f64, f64);
 
 /// The order of GPUs by their names: whole numbers by value, then texts.
-pub fn by_gpu(a: &str, b: &str) -> Ordering {
+pub(super) fn by_gpu(a: &str, b: &str) -> Ordering {
     let key = |name: &str| {
         let number: Option<u128> = name.parse().ok();
         (number.is_none(), number)
@@ -37,7 +37,7 @@ pub fn by_gpu(a: &str, b: &str) -> Ordering {
 
 /// The lines of a file, with what could be read of each.
 #[derive(Debug)]
-pub struct Rows(Vec<Row>);
+pub(super) struct Rows(Vec<Row>);
 
 #[derive(Debug)]
 struct Row {
@@ -48,7 +48,7 @@ struct Row {
 
 /// What of a file is used.
 #[derive(Debug, Default)]
-pub struct Usable {
+pub(super) struct Usable {
     /// By GPU, sorted, in the file's order.
     pub samples: IndexMap<String, Vec<Sample>>,
     /// What is wrong with lines.
@@ -59,7 +59,7 @@ pub struct Usable {
 ///
 /// # Errors
 /// The reasons for which no line of it can be.
-pub fn read(path: &Path) -> Result<Rows, Vec<&'static str>> {
+pub(super) fn read(path: &Path) -> Result<Rows, Vec<&'static str>> {
     let bytes = file::read(path).map_err(|error| match error.kind() {
         ErrorKind::NotFound => vec!["telemetry_file_missing"],
         _ => vec!["telemetry_file_unreadable"],
@@ -92,7 +92,7 @@ pub fn read(path: &Path) -> Result<Rows, Vec<&'static str>> {
 }
 
 /// The trimmed cells of every line that is not empty; `None` where the file is no text.
-pub fn table(bytes: &[u8]) -> Option<Vec<Vec<String>>> {
+pub(super) fn table(bytes: &[u8]) -> Option<Vec<Vec<String>>> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = csv::ReaderBuilder::new()
         .has_headers(false)
@@ -105,7 +105,7 @@ pub fn table(bytes: &[u8]) -> Option<Vec<Vec<String>>> {
 }
 
 /// The first column whose name, in small letters, fits.
-pub fn column(header: &[String], fits: impl Fn(&str) -> bool) -> Option<usize> {
+pub(super) fn column(header: &[String], fits: impl Fn(&str) -> bool) -> Option<usize> {
     header.iter().position(|name| fits(&name.to_lowercase()))
 }
 
@@ -122,7 +122,7 @@ fn watts(cell: &str) -> Option<f64> {
 impl Rows {
     /// The samples in and around a window.
     #[must_use]
-    pub fn within(&self, window: &Window) -> Usable {
+    pub(super) fn within(&self, window: &Window) -> Usable {
         let mut samples: IndexMap<String, Vec<Sample>> = IndexMap::new();
         let mut reasons = Vec::new();
         let (first, last) = (window.start_time_unix - MARGIN, window.end_time_unix + MARGIN);
@@ -148,7 +148,7 @@ impl Rows {
 
     /// Every readable sample, by GPU.
     #[must_use]
-    pub fn all(&self) -> IndexMap<&str, Vec<Sample>> {
+    pub(super) fn all(&self) -> IndexMap<&str, Vec<Sample>> {
         let mut samples: IndexMap<&str, Vec<Sample>> = IndexMap::new();
         for row in &self.0 {
             if let (Some(time), Some(power), false) = (row.time, row.power, row.gpu.is_empty()) {

@@ -24,18 +24,18 @@ static DATE_TIME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// Reads times; those without an offset are of one zone.
 #[derive(Debug)]
-pub struct Clock(Option<TimeZone>);
+pub(super) struct Clock(Option<TimeZone>);
 
 impl Clock {
     /// The zone that TZ names, else the system's. Without a zone, local times cannot be read.
     #[must_use]
-    pub fn local() -> Self {
+    pub(super) fn local() -> Self {
         Self(TimeZone::try_system().ok())
     }
 
     /// Seconds since 1970.
     #[must_use]
-    pub fn read(&self, text: &str) -> Option<f64> {
+    pub(super) fn read(&self, text: &str) -> Option<f64> {
         if NUMBER.is_match(text) {
             let number: f64 = text.parse().ok()?;
             let seconds = if number > MOST_SECONDS { number / 1000.0 } else { number };

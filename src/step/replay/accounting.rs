@@ -29,7 +29,7 @@ pub(super) struct Accounting {
 
 impl Accounting {
     /// Counts a record; whether it is good.
-    pub fn count(&mut self, warm_up: bool, error: &Value) -> bool {
+    pub(super) fn count(&mut self, warm_up: bool, error: &Value) -> bool {
         let failed = is_failure(error);
         self.records_total += 1;
         self.records_warmup_dropped += u64::from(warm_up);

@@ -17,7 +17,7 @@ const DATASETS: &str = "datasets--semianalysisai--cc-traces-weka";
 
 /// Expected lengths by trace and turn.
 #[derive(Debug, Default)]
-pub struct Expected(HashMap<String, Vec<i128>>);
+pub(crate) struct Expected(HashMap<String, Vec<i128>>);
 
 picked! {
     /// A trace.
@@ -39,7 +39,7 @@ picked! {
 /// The hub's cache: HF_HUB_CACHE, else HUGGINGFACE_HUB_CACHE, else `hub` in HF_HOME, else the user's default. An empty
 /// variable is none.
 #[must_use]
-pub fn hub_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+pub(crate) fn hub_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let path = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let home = || path("XDG_CACHE_HOME").or_else(|| path("HOME").map(|home| home.join(".cache")));
     path("HF_HUB_CACHE")
@@ -51,7 +51,7 @@ pub fn hub_cache(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf>
 impl Expected {
     /// Reads the newest traces of a hub's cache; none where it holds none. Lines and files that are no JSON are skipped.
     #[must_use]
-    pub fn read(hub: Option<&Path>) -> Self {
+    pub(crate) fn read(hub: Option<&Path>) -> Self {
         let mut expected = Self::default();
         let Some((data_set, snapshot)) = hub.and_then(newest) else {
             return expected;

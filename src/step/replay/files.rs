@@ -6,13 +6,13 @@ use crate::config::problem::Problem;
 use crate::step::results::file::{self, shown};
 
 /// The folder that the client writes to, in the replay's.
-pub const ARTIFACTS: &str = "aiperf_artifacts";
+pub(crate) const ARTIFACTS: &str = "aiperf_artifacts";
 /// One record a request.
-pub const RECORDS: &str = "profile_export.jsonl";
+pub(crate) const RECORDS: &str = "profile_export.jsonl";
 /// The client's own summary.
-pub const SUMMARY: &str = "profile_export_aiperf.json";
+pub(crate) const SUMMARY: &str = "profile_export_aiperf.json";
 /// What was measured of the server.
-pub const SERVER_METRICS: &str = "server_metrics_export.json";
+pub(crate) const SERVER_METRICS: &str = "server_metrics_export.json";
 
 /// A replay's files.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,7 +21,7 @@ impl Summary {
     ///
     /// # Errors
     /// A file that cannot be read or is no JSON object.
-    pub fn read(path: &Path) -> Result<Self, Problem> {
+    pub(super) fn read(path: &Path) -> Result<Self, Problem> {
         let name = shown(path);
         let failed = |reason: String| {
             Problem::file(&name, format!("{name} {reason}")).hint("the client did not finish: see its log")
@@ -35,7 +35,7 @@ impl Summary {
     ///
     /// # Errors
     /// Counts that are missing or none, nothing completed, and too many errors.
-    pub fn passes(&self) -> Result<(), Problems> {
+    pub(super) fn passes(&self) -> Result<(), Problems> {
         self.passes_at(MAX_ERROR_RATE).map(drop)
     }
 
@@ -43,7 +43,7 @@ impl Summary {
     ///
     /// # Errors
     /// As [`Self::passes`].
-    pub fn passes_at(&self, most: f64) -> Result<(f64, f64), Problems> {
+    pub(super) fn passes_at(&self, most: f64) -> Result<(f64, f64), Problems> {
         let mut problems = Problems::default();
         let mut count = |name: &str| match self.average(name) {
             Ok(count) => Some(count),
@@ -92,7 +92,7 @@ impl Summary {
     }
 
     /// The share of prompt tokens that a perfect prefix cache would have held.
-    pub fn theoretical_cache_hit_rate(&self) -> Option<f64> {
+    pub(super) fn theoretical_cache_hit_rate(&self) -> Option<f64> {
         let hit = self.fields.get("theoretical_prefix_cache_hit")?.as_object()?;
         let number = |name: &str| hit.get(name).and_then(Value::as_f64).filter(|value| value.is_finite());
         if let (Some(sum), Some(count)) = (number("sum"), number("count"))
@@ -105,7 +105,7 @@ impl Summary {
     }
 
     /// What was replayed, as the client says it; bare NaN and infinities, which JSON does not know, are null.
-    pub fn dataset(&self) -> Option<Value> {
+    pub(super) fn dataset(&self) -> Option<Value> {
         let mut dataset = self.fields.get("metadata")?.get("dataset")?.clone();
         without_bare(&mut dataset);
         dataset.is_object().then_some(dataset)

@@ -14,7 +14,7 @@ use crate::step::results::loose::{Cell, Map};
 
 /// A file with an aggregate.
 #[derive(Debug)]
-pub struct Left {
+pub(crate) struct Left {
     name: String,
     bytes: Vec<u8>,
     fields: Fields,
@@ -52,7 +52,7 @@ impl Left {
     ///
     /// # Errors
     /// A file that cannot be read or is no JSON object.
-    pub fn read(path: &Path) -> Result<Option<Self>, Problem> {
+    pub(crate) fn read(path: &Path) -> Result<Option<Self>, Problem> {
         let name = shown(path);
         let failed =
             |reason: String| Problem::file(&name, format!("{name} {reason}")).hint("see the log of the replay");
@@ -68,7 +68,7 @@ impl Left {
     ///
     /// # Errors
     /// Every way in which it is not.
-    pub fn check(&self, row: &Row) -> Result<(), Problems> {
+    pub(crate) fn check(&self, row: &Row) -> Result<(), Problems> {
         let mut problems = Problems::default();
         let mut push = |message: String| problems.push(self.problem(message));
         for contradiction in self.contradictions(row) {
@@ -175,7 +175,7 @@ impl Left {
 
     /// The file's bytes.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 }

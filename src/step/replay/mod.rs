@@ -39,7 +39,7 @@ use crate::step::results::file::shown;
 
 /// A replay that was read.
 #[derive(Debug)]
-pub struct Replay {
+pub(crate) struct Replay {
     /// What is published of it.
     pub aggregate: Aggregate,
     requests: Requests,
@@ -49,14 +49,14 @@ impl Replay {
     /// Pictures of how latencies and lengths are distributed, as SVG: the end of a file's name, and its text. `title`
     /// says whose they are.
     #[must_use]
-    pub fn plots(&self, title: &str) -> Vec<(&'static str, String)> {
+    pub(crate) fn plots(&self, title: &str) -> Vec<(&'static str, String)> {
         plots::draw(&self.requests, title)
     }
 }
 
 /// The aggregate of a replay, as it is published.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Aggregate(Value);
+pub(crate) struct Aggregate(Value);
 
 /// How many names of metrics that belong to no engine are told.
 const SHOWN: usize = 12;
@@ -64,12 +64,12 @@ const SHOWN: usize = 12;
 impl Aggregate {
     /// The JSON object.
     #[must_use]
-    pub fn json(&self) -> &Value {
+    pub(crate) fn json(&self) -> &Value {
         &self.0
     }
 
     /// What is worth a look: that nothing is known of the server, and why.
-    pub fn warnings(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn warnings(&self) -> impl Iterator<Item = &str> {
         let list = self.0.get("warnings").and_then(Value::as_array);
         list.into_iter().flatten().filter_map(Value::as_str)
     }
@@ -80,7 +80,7 @@ impl Aggregate {
 /// # Errors
 /// A row that replays nothing, or not at that concurrency; files that are missing or cannot be read; counts that are
 /// none; too many failed requests. Server metrics are never a reason.
-pub fn process(folder: &Path, row: &Row, conc: u64, expected: &Expected) -> Result<Replay, Problems> {
+pub(crate) fn process(folder: &Path, row: &Row, conc: u64, expected: &Expected) -> Result<Replay, Problems> {
     let Scenario::Agentic(offload) = &row.topology.scenario else {
         let problem = Problem::file("", "the job has fixed lengths, it replays nothing");
         return Err(problem.hint("leave --replay out").into());
@@ -104,7 +104,7 @@ pub fn process(folder: &Path, row: &Row, conc: u64, expected: &Expected) -> Resu
 ///
 /// # Errors
 /// Files that are missing, cannot be read or are another job's, counts that are none, and too many failed requests.
-pub fn check(folder: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), Problems> {
+pub(crate) fn check(folder: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), Problems> {
     let files = files::find(folder)?;
     for file in [&files.records, &files.summary] {
         if !is_own(file) {
@@ -121,7 +121,7 @@ pub fn check(folder: &Path, is_own: impl Fn(&Path) -> bool) -> Result<(), Proble
 ///
 /// # Errors
 /// As [`check`], with another share of failed requests than what is published may have.
-pub fn check_at(folder: &Path, most: f64) -> Result<(f64, f64), Problems> {
+pub(crate) fn check_at(folder: &Path, most: f64) -> Result<(f64, f64), Problems> {
     Summary::read(&files::find(folder)?.summary)?.passes_at(most)
 }
 

@@ -25,7 +25,7 @@ pub(super) enum Datum {
 impl Datum {
     /// The number that it is or spells, infinite ones and NaN too.
     #[allow(clippy::cast_precision_loss, reason = "JSON numbers are doubles to their writers")]
-    pub fn number(&self) -> Option<f64> {
+    pub(super) fn number(&self) -> Option<f64> {
         match self {
             Self::Flag(flag) => Some(f64::from(u8::from(*flag))),
             Self::Whole(value) => Some(*value as f64),
@@ -36,12 +36,12 @@ impl Datum {
     }
 
     /// The number if it is finite and above 0.
-    pub fn positive(&self) -> Option<f64> {
+    pub(super) fn positive(&self) -> Option<f64> {
         self.number().filter(|value| value.is_finite() && *value > 0.0)
     }
 
     /// A number cut to its whole part, or the whole number that a text spells.
-    pub fn count(&self) -> Option<i128> {
+    pub(super) fn count(&self) -> Option<i128> {
         match self {
             Self::Flag(flag) => Some(i128::from(*flag)),
             Self::Whole(value) => Some(*value),

@@ -9,7 +9,7 @@ use crate::step::places;
 /// The folder of a job's replay at one concurrency: `conc_<N>` in one of the folders that raw results lie in or, of a
 /// job that replays at one concurrency only, that folder itself. No link is followed.
 #[must_use]
-pub fn of_point(workspace: &Path, row: &Row, conc: u64) -> Option<PathBuf> {
+pub(crate) fn of_point(workspace: &Path, row: &Row, conc: u64) -> Option<PathBuf> {
     let only = matches!(row.conc.points(), [_]);
     let found = places::replay_folders(row.node_kind()).into_iter().flat_map(|place| {
         let own = format!("{place}/conc_{conc}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 /// `request_metrics` of an aggregate; anything else holds no metric.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
-pub struct RequestMetrics(Value);
+pub(crate) struct RequestMetrics(Value);
 
 /// The statistics of a latency, and how flat results start their names.
 const STATISTICS: [(&str, &str); 6] = [
@@ -28,7 +28,7 @@ const PER_GPU: [(&str, &str); 3] = [
 impl RequestMetrics {
     /// Every metric that is a number: `tput_per_gpu` and its like, `median_ttft`, `p90_intvty` ...
     #[must_use]
-    pub fn flat(&self) -> IndexMap<String, f64> {
+    pub(crate) fn flat(&self) -> IndexMap<String, f64> {
         let mut flat = IndexMap::new();
         for (from, to) in PER_GPU {
             if let Some(value) = self.0["throughput"]["per_gpu"][from].as_f64() {

@@ -50,7 +50,7 @@ picked! {
 
 impl Record {
     /// Whether the request only warmed the server up.
-    pub fn is_warm_up(&self) -> bool {
+    pub(super) fn is_warm_up(&self) -> bool {
         match &self.metadata.benchmark_phase {
             Datum::Missing => false,
             Datum::Text(phase) => phase != "profiling",

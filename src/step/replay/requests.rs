@@ -114,7 +114,7 @@ struct Cache {
 
 impl Requests {
     /// Takes the numbers of a good record. One that is missing is missing from its own list alone.
-    pub fn take(&mut self, record: &Record, expected: &Expected) {
+    pub(super) fn take(&mut self, record: &Record, expected: &Expected) {
         let metrics = &record.metrics;
         let latency = metrics.request_latency.0.positive();
         for (list, time) in [
@@ -143,13 +143,13 @@ impl Requests {
     }
 
     /// The sums of input and output tokens; `None` where no record has a count.
-    pub fn tokens(&self) -> (Option<f64>, Option<f64>) {
+    pub(super) fn tokens(&self) -> (Option<f64>, Option<f64>) {
         let sum = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum());
         (sum(&self.input), sum(&self.output))
     }
 
     /// What is drawn of latencies, in seconds: name and values.
-    pub fn latencies(&self) -> [(&'static str, &[f64]); 4] {
+    pub(super) fn latencies(&self) -> [(&'static str, &[f64]); 4] {
         [
             ("Time to first token", &self.ttft),
             ("Latency of a request", &self.e2el),
@@ -159,7 +159,7 @@ impl Requests {
     }
 
     /// What is drawn of lengths, in tokens: name and values.
-    pub fn lengths(&self) -> [(&'static str, &[f64]); 3] {
+    pub(super) fn lengths(&self) -> [(&'static str, &[f64]); 3] {
         [
             ("Input", &self.input),
             ("Output", &self.output),
@@ -168,7 +168,7 @@ impl Requests {
     }
 
     /// What is published of them, for so many GPUs.
-    pub fn metrics(&self, gpus: u64, theoretical_cache_hit_rate: Option<f64>) -> RequestMetrics {
+    pub(super) fn metrics(&self, gpus: u64, theoretical_cache_hit_rate: Option<f64>) -> RequestMetrics {
         let itl = Statistics::of(&self.itl);
         RequestMetrics {
             qps: self.qps(),

@@ -59,13 +59,13 @@ impl Kind {
 
 impl Series {
     /// Its value: the first of its kind's statistics that is a number.
-    pub fn value(&self, kind: Kind) -> Option<f64> {
+    pub(super) fn value(&self, kind: Kind) -> Option<f64> {
         let stats = self.stats.0.as_ref()?;
         kind.statistics().iter().find_map(|name| stats.get(*name)?.number())
     }
 
     /// A label, as text.
-    pub fn label(&self, name: &str) -> Option<String> {
+    pub(super) fn label(&self, name: &str) -> Option<String> {
         match self.labels.0.as_ref()?.get(name)? {
             Cell::Text(text) => Some(text.clone()),
             Cell::Number(number) => Some(number.to_string()),
@@ -75,14 +75,14 @@ impl Series {
     }
 
     /// Where it was read.
-    pub fn endpoint(&self) -> Option<&str> {
+    pub(super) fn endpoint(&self) -> Option<&str> {
         self.endpoint_url.text()
     }
 }
 
 impl Server {
     /// Reads a server's metrics; `None` where there are none, with what is to be said of it.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
         let name = file::shown(path);
         if path.symlink_metadata().is_err() {
             return Err(format!("{name} is missing: nothing is known of the server"));
@@ -96,17 +96,17 @@ impl Server {
     }
 
     /// How many metrics there are.
-    pub fn count(&self) -> usize {
+    pub(super) fn count(&self) -> usize {
         self.metrics.len()
     }
 
     /// The names of all metrics.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.metrics.keys().map(String::as_str)
     }
 
     /// The series of a metric.
-    pub fn series(&self, name: &str) -> impl Iterator<Item = &Series> {
+    pub(super) fn series(&self, name: &str) -> impl Iterator<Item = &Series> {
         let metric = self.metrics.get(name).and_then(|metric| metric.0.as_ref());
         metric
             .into_iter()
@@ -115,17 +115,17 @@ impl Server {
     }
 
     /// The values of a metric's series.
-    pub fn values(&self, name: &str, kind: Kind) -> impl Iterator<Item = f64> {
+    pub(super) fn values(&self, name: &str, kind: Kind) -> impl Iterator<Item = f64> {
         self.series(name).filter_map(move |series| series.value(kind))
     }
 
     /// The sum of counters under any of some names.
-    pub fn sum(&self, names: &[&str]) -> Option<f64> {
+    pub(super) fn sum(&self, names: &[&str]) -> Option<f64> {
         sum(names.iter().flat_map(|name| self.values(name, Kind::Counter)))
     }
 
     /// The largest of gauges under any of some names.
-    pub fn max(&self, names: &[&str]) -> Option<f64> {
+    pub(super) fn max(&self, names: &[&str]) -> Option<f64> {
         names
             .iter()
             .flat_map(|name| self.values(name, Kind::Gauge))
@@ -133,7 +133,7 @@ impl Server {
     }
 
     /// The mean of rates under a name.
-    pub fn mean_rate(&self, name: &str) -> Option<f64> {
+    pub(super) fn mean_rate(&self, name: &str) -> Option<f64> {
         let values: Vec<f64> = self.values(name, Kind::Rate).collect();
         #[allow(clippy::cast_precision_loss, reason = "a list that fits into memory")]
         let count = values.len() as f64;
@@ -141,7 +141,7 @@ impl Server {
     }
 
     /// Counters added up by a label; series without it are left out.
-    pub fn by_label(&self, name: &str, label: &str) -> IndexMap<String, f64> {
+    pub(super) fn by_label(&self, name: &str, label: &str) -> IndexMap<String, f64> {
         let mut sums = IndexMap::new();
         for series in self.series(name) {
             if let (Some(label), Some(value)) = (series.label(label), series.value(Kind::Counter)) {

@@ -23,13 +23,13 @@ pub(super) struct Values {
 
 impl Statistics {
     /// The statistics of a list.
-    pub fn of(list: &[f64]) -> Self {
+    pub(super) fn of(list: &[f64]) -> Self {
         Self::with_zeros(list, 0)
     }
 
     /// The statistics of a list of numbers that are not negative and so many zeros beside it; without zeros the list may
     /// hold any finite number.
-    pub fn with_zeros(list: &[f64], zeros: u64) -> Self {
+    pub(super) fn with_zeros(list: &[f64], zeros: u64) -> Self {
         let mut sorted = list.to_vec();
         sorted.sort_by(f64::total_cmp);
         let count = float(sorted.len() as u64 + zeros);
@@ -75,7 +75,7 @@ impl Statistics {
 
     /// Rates from statistics of times: 1 / each statistic, so that p95 is the slow tail. The spread is that of 1 / each
     /// time.
-    pub fn inverse(times: &[f64]) -> Self {
+    pub(super) fn inverse(times: &[f64]) -> Self {
         let rates: Vec<f64> = times.iter().map(|time| 1.0 / time).collect();
         let spread = Self::of(&rates);
         let inverted = Self::of(times)

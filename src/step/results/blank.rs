@@ -8,14 +8,14 @@ const UNSEEN: [char; 13] = [
 
 /// Whether a letter says nothing.
 #[must_use]
-pub fn is_blank(letter: char) -> bool {
+pub(crate) fn is_blank(letter: char) -> bool {
     let direction = matches!(letter, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     letter.is_whitespace() || letter.is_control() || direction || UNSEEN.contains(&letter)
 }
 
 /// A text that arrives byte by byte.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Text {
+pub(crate) struct Text {
     spoken: bool,
     /// The letter that is begun, and how many bytes of it are to come.
     code: u32,
@@ -24,7 +24,7 @@ pub struct Text {
 
 impl Text {
     /// The next byte of UTF-8; what is none says something.
-    pub fn byte(&mut self, byte: u8) {
+    pub(crate) fn byte(&mut self, byte: u8) {
         match (byte, self.left) {
             (0x80..=0xbf, 1..) => {
                 self.code = self.code << 6 | u32::from(byte & 0x3f);
@@ -42,13 +42,13 @@ impl Text {
     }
 
     /// The next letter, by its number; half of a pair is part of a letter that is seen.
-    pub fn code(&mut self, code: u32) {
+    pub(crate) fn code(&mut self, code: u32) {
         self.spoken |= !char::from_u32(code).is_some_and(is_blank);
     }
 
     /// Whether anything was said.
     #[must_use]
-    pub fn is_spoken(self) -> bool {
+    pub(crate) fn is_spoken(self) -> bool {
         self.spoken || self.left > 0
     }
 }

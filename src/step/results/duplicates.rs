@@ -9,7 +9,7 @@ const NAMED: usize = 5;
 /// Every key that stands twice in its object, as its path from the top, such as `results.gsm8k`. The text is JSON
 /// that a parser took.
 #[must_use]
-pub fn find(text: &str) -> Vec<String> {
+pub(crate) fn find(text: &str) -> Vec<String> {
     let bytes = text.as_bytes();
     let mut objects: Vec<Option<Object<'_>>> = Vec::new();
     let mut seen: HashSet<(usize, Cow<'_, str>)> = HashSet::new();

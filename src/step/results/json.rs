@@ -15,7 +15,7 @@ use super::loose::Map;
 ///
 /// # Errors
 /// What is wrong and where, as the end of a sentence about the file; a key that stands twice in an object is.
-pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     let text = std::str::from_utf8(bytes).map_err(|e| format!("is not UTF-8 at byte {}", e.valid_up_to()))?;
     if text.trim().is_empty() {
         return Err("is empty".to_owned());
@@ -43,12 +43,12 @@ pub fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
 ///
 /// # Errors
 /// As [`parse`], and any other value: a struct would take a list for its fields in order.
-pub fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
+pub(crate) fn parse_object<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     parse::<Map<T>>(bytes)?.0.ok_or_else(|| "is no JSON object".to_owned())
 }
 
 /// The tokens that Python writes and JSON does not know.
-pub const BARE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
+pub(crate) const BARE: [&str; 3] = ["NaN", "Infinity", "-Infinity"];
 
 fn quote_bare(text: &str) -> Cow<'_, str> {
     let bytes = text.as_bytes();

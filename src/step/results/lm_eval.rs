@@ -12,7 +12,7 @@ use super::loose::{Cell, List, Map};
 use super::{file, json};
 
 /// What stands between a metric and its filter in a metric's name: `exact_match,strict-match`.
-pub const SEPARATOR: char = ',';
+pub(crate) const SEPARATOR: char = ',';
 /// What a metric's name ends in where it is the standard error of that metric.
 const STDERR: &str = "_stderr";
 
@@ -20,7 +20,7 @@ const STDERR: &str = "_stderr";
 const MAX_GROUPS: usize = 5000;
 
 /// One line of `results`: metric names with their values, and other things about the task.
-pub type Metrics = IndexMap<String, Cell>;
+pub(crate) type Metrics = IndexMap<String, Cell>;
 
 type Tasks<T> = Map<IndexMap<String, T>>;
 
@@ -282,7 +282,7 @@ fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> Vec<&'a str> {
 
 /// Whether a metric's name is that of a standard error.
 #[must_use]
-pub fn is_stderr(name: &str) -> bool {
+pub(crate) fn is_stderr(name: &str) -> bool {
     name.split(SEPARATOR)
         .next()
         .is_some_and(|metric| metric.ends_with(STDERR))
@@ -290,7 +290,7 @@ pub fn is_stderr(name: &str) -> bool {
 
 /// The standard error that a line gives for a metric, as the file has it.
 #[must_use]
-pub fn stderr<'m>(metrics: &'m Metrics, name: &str) -> &'m Cell {
+pub(crate) fn stderr<'m>(metrics: &'m Metrics, name: &str) -> &'m Cell {
     let key = match name.split_once(SEPARATOR) {
         Some((metric, filter)) => format!("{metric}{STDERR}{SEPARATOR}{filter}"),
         None => format!("{name}{STDERR}"),
@@ -300,7 +300,7 @@ pub fn stderr<'m>(metrics: &'m Metrics, name: &str) -> &'m Cell {
 
 /// A score: a finite number from 0 to 1.
 #[must_use]
-pub fn score(cell: &Cell) -> Option<f64> {
+pub(crate) fn score(cell: &Cell) -> Option<f64> {
     cell.number().filter(|value| (0.0..=1.0).contains(value))
 }
 

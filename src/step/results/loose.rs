@@ -182,7 +182,7 @@ impl<'de> Deserialize<'de> for Cell {
 
 /// A scalar, or the first item of a list; null where the list is empty.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct First(pub Cell);
+pub(crate) struct First(pub Cell);
 
 impl<'de> Deserialize<'de> for First {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -192,7 +192,7 @@ impl<'de> Deserialize<'de> for First {
 
 /// A scalar, or the `name` of a mapping that has one.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Named(pub Cell);
+pub(crate) struct Named(pub Cell);
 
 impl<'de> Deserialize<'de> for Named {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -17,14 +17,14 @@ static TIME: LazyLock<Regex> = LazyLock::new(|| {
 
 /// The concurrency that a staged file belongs to: `_conc<N>` before its extension, or `_conc<N>_2` after a clash.
 #[must_use]
-pub fn concurrency(name: &str) -> Option<u64> {
+pub(crate) fn concurrency(name: &str) -> Option<u64> {
     CONC.captures(name)?[1].parse().ok().filter(|conc| *conc > 0)
 }
 
 /// When a file was written, in nanoseconds since 1970 UTC: the last timestamp in its name, with or without a
 /// fraction, else its modification time.
 #[must_use]
-pub fn written(path: &Path) -> i128 {
+pub(crate) fn written(path: &Path) -> i128 {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     timestamp(&name).unwrap_or_else(|| {
         let modified = std::fs::symlink_metadata(path).and_then(|m| m.modified()).ok();

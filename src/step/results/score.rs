@@ -25,7 +25,7 @@ const NO_FILTER: &str = "none";
 
 /// A metric under one filter, as a task's line has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line<'m> {
+pub(crate) struct Line<'m> {
     /// Metric and filter, as in the file.
     pub key: &'m str,
     /// The metric.
@@ -51,7 +51,7 @@ impl Line<'_> {
 
     /// `em_strict`, `accuracy`, `em_flexible`, else the metric with its filter.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self.metric {
             EXACT_MATCH if self.is_strict() || self.filter == NO_FILTER => "em_strict".to_owned(),
             EXACT_MATCH if self.is_flexible() => "em_flexible".to_owned(),
@@ -63,7 +63,7 @@ impl Line<'_> {
 
 /// The score of a task.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Score<'m> {
+pub(crate) struct Score<'m> {
     /// The number, and where it stands.
     pub line: Line<'m>,
     /// Whether less is better.
@@ -75,14 +75,14 @@ pub struct Score<'m> {
 impl Score<'_> {
     /// Its number, if it is one: finite, and from 0 to 1 unless less is better.
     #[must_use]
-    pub fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         number(self.line.value, self.less_is_better)
     }
 }
 
 /// A score's number: finite, and from 0 to 1 unless less is better.
 #[must_use]
-pub fn number(value: &Cell, less_is_better: bool) -> Option<f64> {
+pub(crate) fn number(value: &Cell, less_is_better: bool) -> Option<f64> {
     match less_is_better {
         true => value.number(),
         false => lm_eval::score(value),
@@ -91,7 +91,7 @@ pub fn number(value: &Cell, less_is_better: bool) -> Option<f64> {
 
 /// Why a task has no score, as the end of a sentence about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum NoScore {
+pub(crate) enum NoScore {
     /// Its threshold names what the file lacks.
     #[error("has no `{named}`, which its threshold names; it has {there}")]
     Lacking {
@@ -106,7 +106,7 @@ pub enum NoScore {
 }
 
 /// The metrics of a line with their filters: no names and aliases, and no standard errors.
-pub fn lines(metrics: &Metrics) -> impl Iterator<Item = Line<'_>> {
+pub(crate) fn lines(metrics: &Metrics) -> impl Iterator<Item = Line<'_>> {
     metrics.iter().filter_map(|(key, value)| {
         let (metric, filter) = key.split_once(SEPARATOR)?;
         let line = Line {
@@ -124,7 +124,7 @@ pub fn lines(metrics: &Metrics) -> impl Iterator<Item = Line<'_>> {
 ///
 /// # Errors
 /// A task without a metric, or without the one that is named.
-pub fn choose<'m>(
+pub(crate) fn choose<'m>(
     result: &'m ResultFile,
     task: &str,
     metrics: &'m Metrics,
@@ -182,7 +182,7 @@ fn first<'m>(there: &[Line<'m>], metric: &str, fits: impl Fn(&Line<'m>) -> bool,
 
 /// What `em_strict` and `em_flexible` of a published row are: each a metric under its own filters, scored or not.
 #[must_use]
-pub fn exact_matches<'m>(result: &ResultFile, task: &str, metrics: &'m Metrics) -> [Option<Line<'m>>; 2] {
+pub(crate) fn exact_matches<'m>(result: &ResultFile, task: &str, metrics: &'m Metrics) -> [Option<Line<'m>>; 2] {
     let there: Vec<Line<'m>> = lines(metrics).filter(|line| *line.value != Cell::Null).collect();
     let filters = result.declared_filters(task);
     let strict = first(&there, EXACT_MATCH, Line::is_strict, &filters)

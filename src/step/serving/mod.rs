@@ -30,11 +30,11 @@ const TICK: Duration = Duration::from_millis(100);
 /// How often progress is shown.
 const PROGRESS: Duration = Duration::from_secs(5);
 /// The largest share of requests that may fail before the measurement counts as failed.
-pub const MAX_FAILED: f64 = 0.05;
+pub(crate) const MAX_FAILED: f64 = 0.05;
 
 /// Which route is asked.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, clap::ValueEnum)]
-pub enum Route {
+pub(crate) enum Route {
     /// `/v1/completions`, with token ids as the prompt.
     #[default]
     Completions,
@@ -45,7 +45,7 @@ pub enum Route {
 impl Route {
     /// Its path.
     #[must_use]
-    pub fn path(self) -> &'static str {
+    pub(crate) fn path(self) -> &'static str {
         match self {
             Self::Completions => "/v1/completions",
             Self::Chat => "/v1/chat/completions",
@@ -55,7 +55,7 @@ impl Route {
 
 /// What is measured.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The server's URL, such as `http://localhost:8000`.
     pub endpoint: String,
     /// The route.
@@ -88,7 +88,7 @@ pub struct Request {
 
 /// How a measurement ended.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// Requests that completed.
     pub completed: u64,
     /// Requests that did not.
@@ -102,7 +102,11 @@ pub struct Summary {
 /// # Errors
 /// A server that cannot be asked, no request that completed, more than [`MAX_FAILED`] of them that failed, an end by a
 /// signal, and a folder that cannot be written.
-pub fn measure(request: &Request, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Summary, Problem> {
+pub(crate) fn measure(
+    request: &Request,
+    cancel: &Cancellation,
+    show: &mut dyn FnMut(&str),
+) -> Result<Summary, Problem> {
     let failed = |error: std::io::Error| Problem::file("", format!("throughput cannot be measured: {error}"));
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

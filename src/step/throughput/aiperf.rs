@@ -11,7 +11,7 @@ const PROFILING: &str = "profiling";
 
 /// What was measured.
 #[must_use]
-pub fn read(export: &Export) -> Measured {
+pub(super) fn read(export: &Export) -> Measured {
     let empty = Settings::default();
     let settings = export.input_config.0.as_ref().unwrap_or(&empty);
     let (conc, planned) = load(settings);

@@ -7,9 +7,9 @@ use crate::config::problem::{Problem, Problems};
 use crate::matrix::row::{Row, Scenario};
 
 /// The largest share of requests of an agentic replay that may fail.
-pub const MAX_ERROR_RATE: f64 = 0.10;
+pub(crate) const MAX_ERROR_RATE: f64 = 0.10;
 /// The ratio of the lengths where RANDOM_RANGE_RATIO says none.
-pub const RANGE_RATIO: f64 = 0.8;
+pub(crate) const RANGE_RATIO: f64 = 0.8;
 /// How far the mean length of requests may lie under the lowest mean that a client makes of a ratio, and over the
 /// highest.
 const LENGTH_SLACK: (f64, f64) = (0.8, 1.1);
@@ -40,7 +40,7 @@ pub(super) struct Rates {
 
 impl Check<'_> {
     /// Reports a problem.
-    pub fn report(&mut self, message: impl std::fmt::Display) {
+    pub(super) fn report(&mut self, message: impl std::fmt::Display) {
         let problem = Problem::file(self.file, format!("{}: {message}", self.file));
         self.problems
             .push(problem.hint("the benchmark did not measure what it should: see its log and the server's"));
@@ -48,7 +48,7 @@ impl Check<'_> {
 
     /// What needs no row but its scenario: every request completed (of an agentic replay some may fail), tokens came
     /// out, time passed. Gives the latencies in seconds, and every time per output token as interactivity too.
-    pub fn whole(&mut self, row: &Row) -> IndexMap<String, f64> {
+    pub(super) fn whole(&mut self, row: &Row) -> IndexMap<String, f64> {
         let agentic = matches!(row.topology.scenario, Scenario::Agentic(_));
         match agentic {
             true => self.some_completed(),
@@ -168,7 +168,7 @@ impl Check<'_> {
     }
 
     /// The rates, which say what is input and what is output.
-    pub fn rates(&mut self) -> Rates {
+    pub(super) fn rates(&mut self) -> Rates {
         let (all, output) = (self.positive(&self.run.all_rate), self.positive(&self.run.output_rate));
         if all > 0.0 && output >= all {
             let (output_name, all_name) = (&self.run.output_rate.name, &self.run.all_rate.name);
@@ -180,7 +180,7 @@ impl Check<'_> {
     }
 
     /// The concurrency, which is one of the row's.
-    pub fn conc(&mut self, row: &Row) -> u64 {
+    pub(super) fn conc(&mut self, row: &Row) -> u64 {
         let found = &self.run.conc;
         let conc = found.count().unwrap_or(0);
         if !row.conc.points().contains(&conc) {
@@ -196,7 +196,7 @@ impl Check<'_> {
 
     /// The model as the file names it, else the row's. One is another's path or alias only if their last parts differ
     /// in nothing but case.
-    pub fn model(&mut self, row: &Row) -> String {
+    pub(super) fn model(&mut self, row: &Row) -> String {
         let wanted = &row.topology.model;
         let Some(found) = &self.run.model else {
             return wanted.clone();
@@ -219,7 +219,7 @@ impl Check<'_> {
 
     /// The mean lengths of requests against the row's, under the job's ratio. What a client means by a ratio differs
     /// (from ratio x length to the length, around it, or no range at all) and its file does not say.
-    pub fn lengths(&mut self, row: &Row, ratio: f64) {
+    pub(super) fn lengths(&mut self, row: &Row, ratio: f64) {
         let (Some(seq), Some(completed)) = (row.seq(), self.run.completed.count().filter(|done| *done > 0)) else {
             return;
         };
@@ -256,7 +256,7 @@ impl Measured {
     /// where it does not say.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "no run has 2^53 requests")]
-    pub fn error_share(&self) -> Option<f64> {
+    pub(crate) fn error_share(&self) -> Option<f64> {
         let said = self.error_rate.value.number().filter(|rate| *rate >= 0.0);
         said.or_else(|| {
             let (failed, completed) = (self.failed.count()?, self.completed.count()?);
@@ -270,7 +270,7 @@ impl Measured {
 ///
 /// # Errors
 /// A text that is no number from 0 to 1.
-pub fn range_ratio(text: Option<&str>) -> Result<f64, Problem> {
+pub(crate) fn range_ratio(text: Option<&str>) -> Result<f64, Problem> {
     let Some(text) = text.map(str::trim).filter(|text| !text.is_empty()) else {
         return Ok(RANGE_RATIO);
     };

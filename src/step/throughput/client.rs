@@ -24,7 +24,7 @@ pub enum Client {
 
 /// The scalars of a file's top level; lists and mappings are only seen to be there.
 #[derive(Debug, Clone)]
-pub struct Fields(pub IndexMap<String, Cell>);
+pub(crate) struct Fields(pub IndexMap<String, Cell>);
 
 /// What is needed of an export to tell its client.
 #[derive(Debug, Default, Deserialize)]
@@ -55,13 +55,13 @@ impl Client {
 impl Fields {
     /// The value of a field.
     #[must_use]
-    pub fn get(&self, name: &str) -> Found {
+    pub(crate) fn get(&self, name: &str) -> Found {
         Found::new(name, self.0.get(name).cloned().unwrap_or_default())
     }
 
     /// The value of a field that is there.
     #[must_use]
-    pub fn there(&self, name: &str) -> Option<Found> {
+    pub(crate) fn there(&self, name: &str) -> Option<Found> {
         self.0.contains_key(name).then(|| self.get(name))
     }
 
@@ -75,7 +75,7 @@ impl Fields {
 ///
 /// # Errors
 /// As the end of a sentence about the file: no JSON object, of no client, or of another than `asked`.
-pub fn read(bytes: &[u8], asked: Option<Client>) -> Result<(Measured, Fields), String> {
+pub(crate) fn read(bytes: &[u8], asked: Option<Client>) -> Result<(Measured, Fields), String> {
     let fields = Fields(json::parse_object(bytes)?);
     let told: Told = json::parse_object(bytes)?;
     let export: Export = match told.input_config {

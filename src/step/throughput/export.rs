@@ -20,7 +20,7 @@ const STATISTICS: [(&str, &str); 6] = [
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Export {
+pub(super) struct Export {
     pub input_config: Map<Settings>,
     pub was_cancelled: Cell,
     pub is_complete: Cell,
@@ -58,7 +58,7 @@ pub struct Metric {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Settings {
+pub(super) struct Settings {
     // genai-perf
     pub model: First,
     pub model_names: First,
@@ -76,7 +76,7 @@ pub struct Settings {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct PerfAnalyzer {
+pub(super) struct PerfAnalyzer {
     pub stimulus: Map<Stimulus>,
     pub measurement: Map<Measurement>,
 }
@@ -84,14 +84,14 @@ pub struct PerfAnalyzer {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Stimulus {
+pub(super) struct Stimulus {
     pub concurrency: Cell,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Measurement {
+pub(super) struct Measurement {
     pub mode: Cell,
     pub num: Cell,
 }
@@ -100,14 +100,14 @@ pub struct Measurement {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Endpoint {
+pub(super) struct Endpoint {
     pub model_names: First,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Loadgen {
+pub(super) struct Loadgen {
     pub concurrency: Cell,
     pub request_count: Cell,
 }
@@ -116,21 +116,21 @@ pub struct Loadgen {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Models {
+pub(super) struct Models {
     pub items: List<Map<Model>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Model {
+pub(super) struct Model {
     pub name: Cell,
 }
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
-pub struct Phase {
+pub(super) struct Phase {
     pub kind: Cell,
     pub requests: Cell,
     pub concurrency: Cell,
@@ -139,14 +139,14 @@ pub struct Phase {
 impl Export {
     /// Whether the settings are genai-perf's, which name the model at their top.
     #[must_use]
-    pub fn is_genai_perf(&self) -> bool {
+    pub(super) fn is_genai_perf(&self) -> bool {
         let settings = self.input_config.0.as_ref();
         settings.is_some_and(|s| s.model.0 != Cell::Null || s.model_names.0 != Cell::Null)
     }
 
     /// Whether the settings are aiperf's.
     #[must_use]
-    pub fn is_aiperf(&self) -> bool {
+    pub(super) fn is_aiperf(&self) -> bool {
         self.input_config.0.as_ref().is_some_and(|s| {
             let old = s.loadgen.0.is_some() || s.endpoint.0.as_ref().is_some_and(|e| e.model_names.0 != Cell::Null);
             old || s.models.0.is_some() || s.phases.0.is_some()

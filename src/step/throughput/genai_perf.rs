@@ -10,7 +10,7 @@ const REQUEST_COUNT: &str = "request_count";
 
 /// What was measured.
 #[must_use]
-pub fn read(export: &Export) -> Measured {
+pub(super) fn read(export: &Export) -> Measured {
     let empty = Settings::default();
     let settings = export.input_config.0.as_ref().unwrap_or(&empty);
     let mut times = export.time_to_first_token.times("time_to_first_token", "ttft");

@@ -15,7 +15,7 @@ pub struct Found {
 
 /// How many tokens requests had.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Tokens {
+pub(crate) enum Tokens {
     /// Of all completed requests together.
     Total(Found),
     /// Of one request, on average.
@@ -35,7 +35,7 @@ pub struct Time {
 
 /// One run of a client.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Measured {
+pub(crate) struct Measured {
     /// Which client.
     pub client: Client,
     /// The model that was asked; `None` where the file need not name one and does not.
@@ -103,7 +103,7 @@ impl Found {
 impl Tokens {
     /// What the file says.
     #[must_use]
-    pub fn found(&self) -> &Found {
+    pub(crate) fn found(&self) -> &Found {
         match self {
             Self::Total(found) | Self::Mean(found) => found,
         }
@@ -112,7 +112,7 @@ impl Tokens {
     /// Tokens a request, of so many completed ones.
     #[must_use]
     #[allow(clippy::cast_precision_loss, reason = "no run has 2^53 requests")]
-    pub fn mean(&self, completed: u64) -> Option<f64> {
+    pub(crate) fn mean(&self, completed: u64) -> Option<f64> {
         match self {
             Self::Total(found) => found.value.number().map(|total| total / completed as f64),
             Self::Mean(found) => found.value.number(),

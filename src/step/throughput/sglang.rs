@@ -8,14 +8,14 @@ use super::vllm::milliseconds;
 use crate::step::results::loose::{Cell, List, Map};
 
 /// What it calls a request's whole time.
-pub const E2E: &str = "e2e_latency";
+pub(super) const E2E: &str = "e2e_latency";
 /// What everyone else calls it.
 const E2EL: &str = "e2el";
 
 /// What is nested in its file.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Details {
+pub(super) struct Details {
     server_info: Map<ServerInfo>,
     /// One text a request, empty where it went well.
     errors: List<Cell>,
@@ -29,7 +29,7 @@ struct ServerInfo {
 
 /// What was measured.
 #[must_use]
-pub fn read(fields: &Fields, details: &Details) -> Measured {
+pub(super) fn read(fields: &Fields, details: &Details) -> Measured {
     let model = details.server_info.0.as_ref().map(|info| info.model_path.clone());
     let model = Found::new("server_info.model_path", model.unwrap_or_default());
     #[allow(clippy::cast_precision_loss, reason = "no run has 2^53 requests")]

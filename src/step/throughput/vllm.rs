@@ -8,7 +8,7 @@ const MILLISECONDS: &str = "_ms";
 
 /// What was measured.
 #[must_use]
-pub fn read(fields: &Fields) -> Measured {
+pub(super) fn read(fields: &Fields) -> Measured {
     Measured {
         client: Client::Vllm,
         model: Some(fields.get("model_id")),
@@ -28,7 +28,7 @@ pub fn read(fields: &Fields) -> Measured {
 }
 
 /// Every time of a flat file, in the file's order, under the name that `publish` makes of its own without `_ms`.
-pub fn milliseconds(fields: &Fields, publish: impl Fn(&str) -> String) -> Vec<Time> {
+pub(super) fn milliseconds(fields: &Fields, publish: impl Fn(&str) -> String) -> Vec<Time> {
     let times = fields.0.iter().filter_map(|(name, value)| {
         let published = publish(name.strip_suffix(MILLISECONDS)?);
         Some(Time {

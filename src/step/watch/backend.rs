@@ -13,7 +13,7 @@ const MOST: usize = 512;
 /// What a backend does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
 #[serde(rename_all = "kebab-case")]
-pub enum Role {
+pub(crate) enum Role {
     /// Prefill alone.
     Prefill,
     /// Decode alone.
@@ -29,7 +29,7 @@ pub enum Role {
 impl Role {
     /// Its name.
     #[must_use]
-    pub fn as_str(self) -> &'static str {
+    pub(crate) fn as_str(self) -> &'static str {
         match self {
             Self::Prefill => "prefill",
             Self::Decode => "decode",
@@ -41,7 +41,7 @@ impl Role {
 
     /// By a name, as srt-slurm's logs and endpoints have it: `<node>_prefill_w0.out`.
     #[must_use]
-    pub fn of_name(name: &str) -> Self {
+    pub(crate) fn of_name(name: &str) -> Self {
         let has = |words: &[&str]| words.iter().any(|word| name.contains(word));
         if has(&["prefill"]) {
             Self::Prefill
@@ -59,7 +59,7 @@ impl Role {
 
 /// A backend and what was seen of it.
 #[derive(Debug, Clone, Serialize)]
-pub struct Backend {
+pub(crate) struct Backend {
     /// What it does.
     pub role: Role,
     /// Its log or endpoint.

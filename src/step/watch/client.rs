@@ -8,7 +8,7 @@ use super::line::{self, Progress, Said};
 
 /// A phase of a replay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Phase {
+pub(crate) struct Phase {
     /// `warmup` or `profiling`.
     pub name: String,
     /// Seconds since its start, by the times in the log.

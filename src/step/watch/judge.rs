@@ -23,7 +23,7 @@ const SAME_OUTPUT: f64 = 1.05;
 /// How much a verdict weighs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Weight {
+pub(crate) enum Weight {
     /// No result of this run can count: stopping it early is right.
     Disqualifies,
     /// It takes its time; that is no reason to stop it.
@@ -32,7 +32,7 @@ pub enum Weight {
 
 /// One thing that is to be said.
 #[derive(Debug, Clone, Serialize)]
-pub struct Verdict {
+pub(crate) struct Verdict {
     /// How much it weighs.
     pub weight: Weight,
     /// What it is.

@@ -49,7 +49,7 @@ pub(super) struct Progress {
 
 /// Load at one moment; what is not said is `None`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, serde::Serialize)]
-pub struct Load {
+pub(crate) struct Load {
     /// Requests that run.
     pub running: Option<f64>,
     /// Requests that wait.
@@ -63,7 +63,7 @@ pub struct Load {
 /// Whose end was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum End {
+pub(crate) enum End {
     /// The benchmark's own.
     Benchmark,
     /// Slurm ended the job or its step.

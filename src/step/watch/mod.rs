@@ -17,19 +17,19 @@ use std::time::{Duration, SystemTime};
 use serde::Serialize;
 
 use self::backend::Endpoint;
-pub use self::backend::{Backend, Role};
+pub(crate) use self::backend::{Backend, Role};
 use self::client::Client;
-pub use self::client::Phase;
+pub(crate) use self::client::Phase;
 use self::follow::Log;
-pub use self::judge::{Verdict, Weight};
+pub(crate) use self::judge::{Verdict, Weight};
 use self::line::Said;
-pub use self::line::{End, Load};
+pub(crate) use self::line::{End, Load};
 use crate::config::problem::{Problem, Problems};
 use crate::files::shown;
 
 /// What is watched, and how.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub(crate) struct Request {
     /// The logs: of the client, of workers, of the frontend, of Slurm.
     pub logs: Vec<PathBuf>,
     /// Metrics endpoints, each with its role where that was given.
@@ -44,7 +44,7 @@ pub struct Request {
 
 /// An end that was seen.
 #[derive(Debug, Clone, Serialize)]
-pub struct Ended {
+pub(crate) struct Ended {
     /// Whose it is.
     pub by: End,
     /// Where it stands.
@@ -53,7 +53,7 @@ pub struct Ended {
 
 /// A line of a log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Where {
+pub(crate) struct Where {
     /// The log, or the endpoint.
     pub file: String,
     /// The line's number; missing where the start of a long log was passed over.
@@ -64,7 +64,7 @@ pub struct Where {
 
 /// What was seen.
 #[derive(Debug, Clone, Serialize)]
-pub struct Report {
+pub(crate) struct Report {
     /// When, in UTC.
     pub at: String,
     /// The phase of the client; missing before its first.
@@ -88,7 +88,7 @@ pub struct Report {
 impl Report {
     /// Whether the evidence already disqualifies the run.
     #[must_use]
-    pub fn is_disqualified(&self) -> bool {
+    pub(crate) fn is_disqualified(&self) -> bool {
         self.verdicts
             .iter()
             .any(|verdict| verdict.weight == Weight::Disqualifies)
@@ -112,7 +112,7 @@ struct Seen {
 ///
 /// # Errors
 /// Logs none of which can be read. An endpoint that does not answer is part of what was seen.
-pub fn look(request: &Request) -> Result<Report, Problems> {
+pub(crate) fn look(request: &Request) -> Result<Report, Problems> {
     let mut logs: Vec<Log> = request.logs.iter().map(|path| Log::new(path)).collect();
     let mut endpoints: Vec<Endpoint> = request
         .metrics

@@ -5,7 +5,7 @@ use crate::findings::workflow;
 use crate::workflow::check::Files;
 
 /// Finds conditions with `always()` on jobs that reach a runner which is not GitHub's own.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for job in file
             .jobs()

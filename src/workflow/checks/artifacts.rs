@@ -11,7 +11,7 @@ use crate::workflow::uploads::Uploaded;
 /// Finds downloads by a name that no job before them can have uploaded. Names with expressions fit what they may become;
 /// an action or a workflow of another repository may upload anything. What another run left is not known, and a download
 /// that may fail is no finding.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files
         .workflows()
         .filter(|file| !file.is_callable() || file.triggers().count() > 1)

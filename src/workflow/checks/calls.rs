@@ -17,7 +17,7 @@ const REFUSED: [&str; 7] = [
 ];
 
 /// Finds keys that a call may not have, callees that are not there or cannot be called, and inputs that do not fit.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for job in file.jobs().filter(|job| job.get("uses").is_some()) {
             let id = job.id.text();

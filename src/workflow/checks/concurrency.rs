@@ -8,7 +8,7 @@ use crate::workflow::tree::get;
 
 /// Finds groups of workflows that cancel and name nothing of the run: those of this tool's files, and of others those that
 /// several kinds of events share.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         let Some(concurrency) = file.get("concurrency") else {
             continue;

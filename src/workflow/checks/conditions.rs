@@ -9,7 +9,7 @@ use crate::workflow::tree::{File, Job};
 const STATUS_FUNCTIONS: [&str; 4] = ["success()", "failure()", "always()", "cancelled()"];
 
 /// Finds jobs without a status function that wait, directly or not, for a job that may be skipped.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         for job in file.jobs() {
             let condition = job.condition().replace(' ', "");

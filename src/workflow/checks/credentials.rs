@@ -6,7 +6,7 @@ use crate::workflow::check::Files;
 use crate::workflow::tree::get;
 
 /// Finds checkouts that persist their credentials.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         for step in file.steps() {
             let Some(uses) = get(step, "uses").filter(|uses| uses.text().starts_with("actions/checkout@")) else {

@@ -6,7 +6,7 @@ use crate::workflow::check::Files;
 use crate::workflow::tree::get;
 
 /// Finds expressions in `run`, and in the script of `actions/github-script`.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         for step in file.steps() {
             let script = get(step, "with").and_then(|with| get(with, "script"));

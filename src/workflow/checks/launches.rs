@@ -8,7 +8,7 @@ use crate::workflow::check::{Files, launches};
 use crate::workflow::tree::{File, Job, calls, get, uses};
 
 /// Finds jobs that launch and do not keep that order.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for job in file.jobs() {
             if let Some(launch) = job.steps().iter().position(launches) {

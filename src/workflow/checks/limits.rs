@@ -8,14 +8,14 @@ use crate::workflow::check::{Files, is_hosted};
 use crate::workflow::tree::{get, pairs};
 
 /// The largest workflow file that GitHub takes, in bytes (500 KB).
-pub const MAX_FILE_BYTES: usize = 500_000;
+pub(crate) const MAX_FILE_BYTES: usize = 500_000;
 /// The largest `timeout-minutes` on a runner of GitHub's own: 6 hours.
 const MAX_HOSTED: u64 = 360;
 /// The largest on any other: 5 days.
 const MAX_SELF_HOSTED: u64 = 7200;
 
 /// Finds matrices of more jobs than GitHub starts, and numbers out of range.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for job in file.jobs() {
             let strategy = job.get("strategy");

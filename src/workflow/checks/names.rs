@@ -12,7 +12,7 @@ use crate::workflow::tree::{File, Job, get, pairs};
 use crate::workflow::uploads;
 
 /// Finds workflows, jobs and artifacts that share a name. Names with expressions differ by their values.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     let mut workflows: HashMap<&str, &str> = HashMap::new();
     for file in files.workflows() {
         if let Some(name) = file.get("name")

@@ -8,7 +8,7 @@ use crate::workflow::simulate::evaluate::parse;
 use crate::workflow::simulate::template::{Part, parts};
 
 /// Finds expressions that name a job in `needs` which their job does not wait for.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for job in file.jobs() {
             let known = job.needs();

@@ -6,10 +6,10 @@ use crate::workflow::check::Files;
 use crate::workflow::tree::File;
 
 /// The levels that GitHub Enterprise allows, the first caller counted; github.com allows ten.
-pub const MAX_LEVELS: usize = 4;
+pub(crate) const MAX_LEVELS: usize = 4;
 
 /// Finds chains of calls that are too long, and those that never end.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     let is_called = |file: &File<'_>| {
         let called = |other: &File<'_>| {
             other

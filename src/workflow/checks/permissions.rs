@@ -11,7 +11,7 @@ use crate::workflow::model::union;
 use crate::workflow::tree::{File, FileKind, pairs, permissions};
 
 /// Finds workflows that grant by default, jobs that do not say what they need, and callers that have too little.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         defaults(file, problems);
     }

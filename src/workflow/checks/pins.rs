@@ -6,7 +6,7 @@ use crate::workflow::check::Files;
 use crate::workflow::tree::{File, get};
 
 /// Finds actions and workflows of other repositories that are not pinned to a commit, or do not say its version.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         let of_jobs: Vec<_> = file.jobs().filter_map(|job| job.get("uses")).collect();
         let of_steps = file.steps().filter_map(|step| get(step, "uses"));

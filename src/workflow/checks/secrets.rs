@@ -20,7 +20,7 @@ const TOKEN: &str = "GITHUB_TOKEN";
 
 /// Finds secrets that a called run does not have, that are passed and not declared, and required and not passed; in this
 /// tool's files also calls that pass all.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         used(files, file, problems);
         for job in file.jobs() {

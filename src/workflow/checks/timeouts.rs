@@ -5,7 +5,7 @@ use crate::findings::workflow;
 use crate::workflow::check::Files;
 
 /// Finds jobs without `timeout-minutes`. A job that calls a workflow cannot have one.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         for job in file.jobs() {
             if job.get("uses").is_none() && job.get("timeout-minutes").is_none() {

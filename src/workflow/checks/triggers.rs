@@ -5,7 +5,7 @@ use crate::findings::workflow;
 use crate::workflow::check::Files;
 
 /// Finds workflows that `pull_request_target` starts.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.own() {
         for trigger in file
             .triggers()

@@ -6,7 +6,7 @@ use crate::workflow::check::Files;
 use crate::workflow::tree::calls;
 
 /// Finds verdicts that may be skipped, and jobs that they do not wait for.
-pub fn check(files: &Files<'_>, problems: &mut Problems) {
+pub(crate) fn check(files: &Files<'_>, problems: &mut Problems) {
     for file in files.workflows() {
         for verdict in file
             .jobs()

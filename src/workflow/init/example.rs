@@ -41,7 +41,7 @@ impl Hardware {
 
 /// An engine that the example serves with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub(crate) enum Engine {
     /// vLLM
     Vllm,
     /// SGLang
@@ -54,7 +54,7 @@ pub enum Engine {
 
 impl Engine {
     /// Every value with its name as a config's `framework`.
-    pub const CHOICES: [(&'static str, Self); 4] = [
+    pub(crate) const CHOICES: [(&'static str, Self); 4] = [
         ("vllm", Self::Vllm),
         ("sglang", Self::Sglang),
         ("trt", Self::Trt),
@@ -88,7 +88,7 @@ impl Engine {
 
 /// What the example is for.
 #[derive(Debug, Clone)]
-pub struct Example {
+pub(crate) struct Example {
     hardware: &'static Hardware,
     runtime: &'static str,
     engine: Engine,
@@ -100,7 +100,7 @@ impl Example {
     ///
     /// # Errors
     /// Hardware that is not known, and an engine that has no image for it.
-    pub fn new(hardware: &str, runtime: Runtime, engine: Engine) -> Result<Self, Problem> {
+    pub(crate) fn new(hardware: &str, runtime: Runtime, engine: Engine) -> Result<Self, Problem> {
         let known = HARDWARE.iter().find(|known| known.name == hardware);
         let Some(hardware) = known else {
             let names = HARDWARE.iter().map(|known| known.name);
@@ -125,7 +125,7 @@ impl Example {
 
     /// The runner label and its runner, as the runners file of the starter.
     #[must_use]
-    pub fn runners(&self) -> String {
+    pub(crate) fn runners(&self) -> String {
         let Hardware {
             name,
             per_node,
@@ -150,7 +150,7 @@ hardware: {{}}
 
     /// What starts jobs on that runner, as the clusters file of the starter.
     #[must_use]
-    pub fn clusters(&self) -> String {
+    pub(crate) fn clusters(&self) -> String {
         let gpus = Gpus::CHOICES
             .iter()
             .find(|(_, own)| *own == self.hardware.gpus)
@@ -180,13 +180,13 @@ clusters:
 
     /// The key of its config.
     #[must_use]
-    pub fn key(&self) -> String {
+    pub(crate) fn key(&self) -> String {
         format!("qwen3-8b-{}-{}", self.hardware.name, self.engine.name())
     }
 
     /// The master file of the starter: one entry.
     #[must_use]
-    pub fn master(&self) -> String {
+    pub(crate) fn master(&self) -> String {
         format!(
             "# yaml-language-server: $schema=schemas/master.schema.json
 #

@@ -15,7 +15,7 @@ const PULL_REQUEST_TYPES: [&str; 3] = ["opened", "synchronize", "reopened"];
 /// Why an event does not start a workflow; `None` where it does. Paths are not looked at: the payload does not say
 /// which files changed.
 #[must_use]
-pub fn why_not(file: &File<'_>, event: &str, payload: &Json) -> Option<String> {
+pub(super) fn why_not(file: &File<'_>, event: &str, payload: &Json) -> Option<String> {
     if !file.triggers().any(|trigger| trigger.text() == event) {
         let known: Vec<&str> = file.triggers().map(Node::text).collect();
         return Some(format!("it starts on {}, not on {event}", known.join(", ")));
@@ -81,7 +81,7 @@ fn matches(pattern: &str, branch: &str) -> bool {
 
 /// The inputs of a call or a dispatch: those that were given, as what they are declared, else their defaults.
 #[must_use]
-pub fn inputs(file: &File<'_>, trigger: &str, given: &Value) -> Value {
+pub(super) fn inputs(file: &File<'_>, trigger: &str, given: &Value) -> Value {
     let declared = file
         .get("on")
         .and_then(|on| get(on, trigger))
@@ -106,7 +106,7 @@ pub fn inputs(file: &File<'_>, trigger: &str, given: &Value) -> Value {
 
 /// The context `github` of an event's run. What a payload does not say is made up.
 #[must_use]
-pub fn github(workflow: &str, event: &str, payload: &Json, run: Run) -> Value {
+pub(super) fn github(workflow: &str, event: &str, payload: &Json, run: Run) -> Value {
     let text = |pointer: &str| payload.pointer(pointer).and_then(Json::as_str).unwrap_or_default();
     let pull = payload.pointer("/pull_request/number").and_then(Json::as_u64);
     let (id, attempt) = (run.id.to_string(), run.attempt.to_string());

@@ -217,7 +217,10 @@ fn every_finding_of_a_workflow_has_a_case() {
         .expect("the tests")
         .map(|entry| std::fs::read_to_string(entry.expect("an entry").path()).expect("a test"))
         .collect();
-    let ids: BTreeSet<&str> = findings::workflow::ALL.iter().map(|finding| finding.id).collect();
+    let ids: BTreeSet<&str> = findings::all()
+        .map(|finding| finding.id)
+        .filter(|id| id.starts_with("workflow/"))
+        .collect();
     // Found where a workflow is simulated, which cannot start with such a file.
     let elsewhere = ["workflow/needs-cycle"];
     let missed: Vec<&&str> = ids

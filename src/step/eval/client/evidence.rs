@@ -17,7 +17,7 @@ const MAX_FILE: u64 = 256 << 20;
 ///
 /// # Errors
 /// A folder that cannot be read or written.
-pub fn pack(work: &Path, out: &Path, name: &str) -> io::Result<()> {
+pub(super) fn pack(work: &Path, out: &Path, name: &str) -> io::Result<()> {
     let found = stage::find(work, &["*"], true);
     let mut left_out: Vec<String> = found.refused.iter().map(|problem| problem.message.clone()).collect();
     archive(out, name, |tar| {
@@ -46,7 +46,7 @@ pub fn pack(work: &Path, out: &Path, name: &str) -> io::Result<()> {
 ///
 /// # Errors
 /// As [`pack`].
-pub fn pack_text(file: &str, text: &str, out: &Path, name: &str) -> io::Result<()> {
+pub(super) fn pack_text(file: &str, text: &str, out: &Path, name: &str) -> io::Result<()> {
     archive(out, name, |tar| append(tar, file, text))
 }
 

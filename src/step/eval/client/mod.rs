@@ -37,7 +37,7 @@ const CLIENTS: [(&str, &str); 2] = [
 
 /// The adapter of one suite.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     name: String,
     framework: frameworks::Framework,
     suite_name: String,
@@ -57,7 +57,7 @@ impl Client {
     ///
     /// # Errors
     /// A frameworks file with problems, a suite that is not the framework's, or none at all.
-    pub fn find(name: &str, request: &Request, job: &Job) -> Result<Option<Self>, Problems> {
+    pub(crate) fn find(name: &str, request: &Request, job: &Job) -> Result<Option<Self>, Problems> {
         let (all, folder) = EvalFrameworks::of(&request.roots)?;
         let Some(framework) = all.frameworks.get(name) else {
             return Ok(None);
@@ -201,7 +201,7 @@ impl Client {
 
     /// The names of the framework and of its suite.
     #[must_use]
-    pub fn of(&self) -> (&str, &str) {
+    pub(crate) fn of(&self) -> (&str, &str) {
         (&self.name, &self.suite_name)
     }
 
@@ -213,7 +213,7 @@ impl Client {
     ///
     /// # Errors
     /// A report that is no whole measurement, which is staged all the same, and a folder that cannot be written.
-    pub fn report(&self, report: &Path, model: &str, stage_to: &Path) -> Result<PathBuf, Problem> {
+    pub(crate) fn report(&self, report: &Path, model: &str, stage_to: &Path) -> Result<PathBuf, Problem> {
         let place = report.display().to_string();
         let failed = |what: String| Problem::file(&place, format!("{}: {what}", self.suite_name));
         let copied = stage::copy_into(report, stage_to, &self.framework.report.file);

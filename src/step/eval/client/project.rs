@@ -15,7 +15,7 @@ const METRIC: &str = "exact_match";
 
 /// Whose results they are.
 #[derive(Debug)]
-pub struct Names<'a> {
+pub(super) struct Names<'a> {
     /// The framework.
     pub framework: &'a str,
     /// The suite.
@@ -30,7 +30,7 @@ pub struct Names<'a> {
 
 /// What a report says, and what is wrong with the run.
 #[derive(Debug, Default, PartialEq)]
-pub struct Findings {
+pub(super) struct Findings {
     /// Checks that a whole report holds.
     pub expected: u64,
     /// Checks that were answered.
@@ -46,7 +46,7 @@ pub struct Findings {
 impl Findings {
     /// A run that left no report.
     #[must_use]
-    pub fn failed(why: String) -> Self {
+    pub(super) fn failed(why: String) -> Self {
         Self {
             errors: vec![why],
             ..Self::default()
@@ -55,7 +55,7 @@ impl Findings {
 
     /// Reads the report in a folder.
     #[must_use]
-    pub fn read(map: &ReportMap, suite: &Suite, limit: Option<u64>, path: &Path) -> Self {
+    pub(super) fn read(map: &ReportMap, suite: &Suite, limit: Option<u64>, path: &Path) -> Self {
         let report: Result<Value, String> = match path.symlink_metadata() {
             Err(_) => Err("was not written".to_owned()),
             Ok(_) => file::read(path)
@@ -147,7 +147,7 @@ fn sum(report: &Value, places: &[String]) -> Result<u64, String> {
 ///
 /// # Errors
 /// A folder that cannot be written.
-pub fn write(folder: &Path, names: &Names<'_>, findings: &Findings) -> io::Result<()> {
+pub(super) fn write(folder: &Path, names: &Names<'_>, findings: &Findings) -> io::Result<()> {
     let now = TimeZone::UTC.to_datetime(jiff::Timestamp::now());
     let file = now.strftime("results_%Y-%m-%dT%H-%M-%S.%6f.json").to_string();
     let text = result(names, findings).to_string();

@@ -35,7 +35,7 @@ type Files = BTreeMap<String, Vec<u8>>;
 ///
 /// # Errors
 /// A source that cannot be had, and one that is not what the digest says.
-pub fn bring(
+pub(super) fn bring(
     name: &str,
     archive: &Archive,
     copy: Option<&Path>,
@@ -68,7 +68,7 @@ pub fn bring(
 
 /// The first digits of a digest, for the name of a folder.
 #[must_use]
-pub fn short(bytes: &[u8]) -> String {
+pub(super) fn short(bytes: &[u8]) -> String {
     hex(&Sha256::digest(bytes))[..12].to_owned()
 }
 

@@ -13,9 +13,9 @@ use crate::step::launch::container;
 use crate::step::launch::slurm;
 
 /// Within which jobs are gone where the step was cancelled.
-pub const CANCEL: Duration = slurm::CANCEL;
+pub(super) const CANCEL: Duration = slurm::CANCEL;
 /// Within which the jobs that a script left are gone.
-pub const RELEASE: Duration = Duration::from_secs(60);
+pub(super) const RELEASE: Duration = Duration::from_secs(60);
 /// How the containers of a Slurm job's nodes begin; they end in `_` and its id.
 const OF_JOBS: [&str; 3] = ["container_", "router_", "client_"];
 
@@ -33,7 +33,7 @@ const NODES_TIME: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// Slurm or the container command does not answer, or something is still there.
-pub fn release(uses: &Uses, runner: &str, within: Duration) -> Result<Vec<String>, Problem> {
+pub(super) fn release(uses: &Uses, runner: &str, within: Duration) -> Result<Vec<String>, Problem> {
     let mut said = Vec::new();
     // Of jobs that ended lately too: their containers may be left.
     let mut ids = Vec::new();

@@ -20,17 +20,17 @@ const TAIL: usize = 30;
 const DEATH_NOTICE: Duration = Duration::from_millis(500);
 
 /// What shows lines, for the server and its clients alike.
-pub type Shared<'a> = Mutex<&'a mut Show<'a>>;
+pub(super) type Shared<'a> = Mutex<&'a mut Show<'a>>;
 
 /// Shows a line.
-pub fn say(show: &Shared<'_>, line: &str) {
+pub(super) fn say(show: &Shared<'_>, line: &str) {
     let mut show = show.lock().unwrap_or_else(PoisonError::into_inner);
     show(line);
 }
 
 /// The last lines of a log, as they may be shown.
 #[derive(Debug, Default)]
-pub struct Tail(Mutex<VecDeque<String>>);
+pub(super) struct Tail(Mutex<VecDeque<String>>);
 
 impl Tail {
     /// How much of a line is kept, in characters.
@@ -49,13 +49,13 @@ impl Tail {
     }
 
     /// They, the oldest first.
-    pub fn lines(&self) -> Vec<String> {
+    pub(super) fn lines(&self) -> Vec<String> {
         self.lock().iter().cloned().collect()
     }
 }
 
 /// A running server.
-pub struct Server<'scope> {
+pub(super) struct Server<'scope> {
     /// What ends it.
     end: Cancellation,
     /// What ends its clients: the launch's own cancellation, or its death.
@@ -67,7 +67,7 @@ pub struct Server<'scope> {
 
 impl<'scope, 'env> Server<'scope> {
     /// Starts it. Its lines are shown as they come, and kept in its log.
-    pub fn start(
+    pub(super) fn start(
         scope: &'scope Scope<'scope, 'env>,
         arguments: &[String],
         job: &Prepared<'_>,
@@ -101,7 +101,7 @@ impl<'scope, 'env> Server<'scope> {
 
     /// Ends it. A server that had ended before, or never started, is a failure. After a failure of its clients it is
     /// given a moment to be seen dead.
-    pub fn stop(self, clients_failed: bool) -> Option<Failure> {
+    pub(super) fn stop(self, clients_failed: bool) -> Option<Failure> {
         let died = if clients_failed {
             !self.clients.sleep(DEATH_NOTICE)
         } else {

@@ -18,7 +18,7 @@ const OPTIONS: [&str; 5] = ["SACCT_", "SBATCH_", "SCANCEL_", "SCONTROL_", "SQUEU
 
 /// Why a command gave no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// It cannot be started.
     #[error("{0}")]
     Missing(String),
@@ -34,7 +34,7 @@ pub enum Failure {
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn ask(program: &str, arguments: &[&str], limit: Duration) -> Result<String, Failure> {
+pub(super) fn ask(program: &str, arguments: &[&str], limit: Duration) -> Result<String, Failure> {
     let mut command = Command::new(program);
     command.args(arguments).stdout(Stdio::piped());
     for (name, _) in std::env::vars_os() {
@@ -52,7 +52,7 @@ pub fn ask(program: &str, arguments: &[&str], limit: Duration) -> Result<String,
 ///
 /// # Errors
 /// See [`Failure`].
-pub fn run(mut command: Command, limit: Duration, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
+pub(super) fn run(mut command: Command, limit: Duration, stop: &dyn Fn() -> bool) -> Result<String, Failure> {
     let program = command.get_program().to_string_lossy().into_owned();
     command
         .stdin(Stdio::null())

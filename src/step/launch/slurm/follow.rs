@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A job that is followed.
 #[derive(Debug)]
-pub struct Job<'a> {
+pub(crate) struct Job<'a> {
     /// Its id.
     pub id: &'a str,
     /// Where it writes to; where the launch did not decide that, Slurm says it while the job is followed.
@@ -46,7 +46,7 @@ pub struct Job<'a> {
 ///
 /// # Errors
 /// A job that was lost, or that could not be ended; a log that could not be kept.
-pub fn follow(job: &Job<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
+pub(crate) fn follow(job: &Job<'_>, cancel: &Cancellation, show: &mut dyn FnMut(&str)) -> Result<Outcome, Problem> {
     let reports = poll(job.id);
     let mut teller = Teller::new(job.id);
     let mut tail: Option<Tail> = None;

@@ -22,7 +22,7 @@ const PREFIX: &str = "sweepctl-";
 ///
 /// # Errors
 /// A folder that cannot be created.
-pub fn folder(state: &Path, name: &str) -> Result<PathBuf, Problem> {
+pub(crate) fn folder(state: &Path, name: &str) -> Result<PathBuf, Problem> {
     let folder = state.join(name);
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&folder);
     made.map_err(|error| unwritable(&folder, &error))?;
@@ -36,7 +36,7 @@ fn unwritable(path: &Path, error: &io::Error) -> Problem {
 
 /// One submission and the ids that came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
+pub(crate) struct Record {
     path: PathBuf,
 }
 
@@ -45,7 +45,7 @@ impl Record {
     ///
     /// # Errors
     /// A state folder that cannot be written.
-    pub fn create(state: &Path) -> Result<Self, Problem> {
+    pub(crate) fn create(state: &Path) -> Result<Self, Problem> {
         let folder = folder(state, "jobs")?;
         let made = tempfile::Builder::new()
             .prefix(PREFIX)
@@ -60,7 +60,7 @@ impl Record {
     ///
     /// # Errors
     /// A folder that cannot be read.
-    pub fn all(state: &Path) -> Result<Vec<Self>, Problem> {
+    pub(crate) fn all(state: &Path) -> Result<Vec<Self>, Problem> {
         let folder = state.join("jobs");
         let entries = match std::fs::read_dir(&folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -79,7 +79,7 @@ impl Record {
 
     /// What no other submission has; the job's comment.
     #[must_use]
-    pub fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
@@ -87,7 +87,7 @@ impl Record {
     /// The ids that are written down. A line counts once it is whole; `12;cluster` is what sbatch prints on a
     /// federation.
     #[must_use]
-    pub fn ids(&self) -> Vec<String> {
+    pub(crate) fn ids(&self) -> Vec<String> {
         let bytes = file::read(&self.path).unwrap_or_default();
         let text = String::from_utf8_lossy(&bytes);
         let whole = text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n'));
@@ -102,7 +102,7 @@ impl Record {
     ///
     /// # Errors
     /// A file that cannot be written.
-    pub fn add(&self, id: &str) -> Result<(), Problem> {
+    pub(crate) fn add(&self, id: &str) -> Result<(), Problem> {
         let mut ids = self.ids();
         if !ids.iter().any(|known| known == id) {
             ids.push(id.to_owned());
@@ -115,7 +115,7 @@ impl Record {
     ///
     /// # Errors
     /// A file that cannot be opened.
-    pub fn writer(&self) -> Result<File, Problem> {
+    pub(crate) fn writer(&self) -> Result<File, Problem> {
         let opened = OpenOptions::new().append(true).open(&self.path);
         opened.map_err(|error| unwritable(&self.path, &error))
     }
@@ -124,26 +124,26 @@ impl Record {
     ///
     /// # Errors
     /// A file that cannot be removed.
-    pub fn forget(self) -> Result<(), Problem> {
+    pub(crate) fn forget(self) -> Result<(), Problem> {
         std::fs::remove_file(&self.path).map_err(|error| unwritable(&self.path, &error))
     }
 
     /// Whether a job came of this submission: its id is written down, or it carries the token.
     #[must_use]
-    pub fn owns(&self, ids: &[String], job: &Queued) -> bool {
+    pub(crate) fn owns(&self, ids: &[String], job: &Queued) -> bool {
         ids.contains(&job.id) || job.comment == self.token()
     }
 }
 
 /// Whether a text is a job's id.
 #[must_use]
-pub fn is_id(text: &str) -> bool {
+pub(super) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 12 && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// A job of this user's, as the queue lists it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Queued {
+pub(crate) struct Queued {
     /// Its id.
     pub id: String,
     /// Its state.
@@ -158,7 +158,7 @@ pub struct Queued {
 ///
 /// # Errors
 /// Slurm does not answer.
-pub fn queue() -> Result<Vec<Queued>, Failure> {
+pub(crate) fn queue() -> Result<Vec<Queued>, Failure> {
     let text = call::ask("squeue", &["--me", "-h", "-t", "all", "-o", "%i|%T|%j|%k"], LIMIT)?;
     Ok(text.lines().filter_map(queued).collect())
 }

@@ -32,7 +32,7 @@ pub fn gpus_per_node(runners: &Runners, label: &str, runner: &str) -> Option<u64
 ///
 /// # Errors
 /// Many nodes whose size nobody knows.
-pub fn nodes(topology: &Topology, gpus_per_node: Option<u64>) -> Result<u64, Problem> {
+pub(super) fn nodes(topology: &Topology, gpus_per_node: Option<u64>) -> Result<u64, Problem> {
     let Nodes::Multi(roles) = &topology.nodes else {
         return Ok(1);
     };

@@ -11,7 +11,7 @@ use crate::config::problem::Problem;
 use crate::process::GRACE;
 
 /// Within which a cancelled job is gone: the runner kills the step 10 s after its first signal.
-pub const CANCEL: Duration = Duration::from_millis(6200);
+pub(crate) const CANCEL: Duration = Duration::from_millis(6200);
 /// Within which a job that an earlier launch left is gone.
 const RELEASE: Duration = Duration::from_secs(60);
 /// After the grace, what the batch script has not killed is left to Slurm.
@@ -25,7 +25,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// Slurm does not answer, or a job is still there.
-pub fn release(runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
+pub(crate) fn release(runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
     let records = Record::all(state)?;
     if records.is_empty() {
         return Ok(Vec::new());
@@ -67,7 +67,7 @@ pub fn release(runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
 ///
 /// # Errors
 /// A job that is still there when the time is over.
-pub fn end(ids: &[String], within: Duration, meanwhile: &mut dyn FnMut()) -> Result<(), Problem> {
+pub(crate) fn end(ids: &[String], within: Duration, meanwhile: &mut dyn FnMut()) -> Result<(), Problem> {
     if ids.is_empty() {
         return Ok(());
     }

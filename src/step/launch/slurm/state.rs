@@ -12,7 +12,7 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 /// A job's state. Names are those of "JOB STATE CODES" in squeue(1).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub(super) struct Report {
     /// The state.
     pub state: String,
     /// Why it is in that state.
@@ -29,7 +29,7 @@ pub struct Report {
 
 /// The answer to a question about a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub(super) enum Answer {
     /// Its state.
     Report(Report),
     /// Slurm has never heard of it, or has forgotten it.
@@ -39,7 +39,7 @@ pub enum Answer {
 }
 
 /// Asks for a job's state: the controller, and the accounting once that has forgotten the job.
-pub fn ask(id: &str) -> Answer {
+pub(super) fn ask(id: &str) -> Answer {
     match call::ask("scontrol", &["show", "job", id], LIMIT) {
         Ok(text) => parse(&text).map_or(Answer::Unknown, Answer::Report),
         Err(Failure::Refused(message)) if message.contains("Invalid job id") => {
@@ -101,7 +101,7 @@ fn exit(text: &str) -> (i32, i32) {
 
 /// Whether a job in such a state will never run again, and nothing of it runs.
 #[must_use]
-pub fn is_over(state: &str) -> bool {
+pub(crate) fn is_over(state: &str) -> bool {
     const OVER: [&str; 12] = [
         "BOOT_FAIL",
         "CANCELLED",
@@ -124,7 +124,7 @@ impl Report {
     ///
     /// # Errors
     /// A job that did not end by itself nor at its time limit: its node failed, or someone cancelled it.
-    pub fn outcome(&self, id: &str, elapsed: Duration) -> Result<Outcome, Problem> {
+    pub(super) fn outcome(&self, id: &str, elapsed: Duration) -> Result<Outcome, Problem> {
         let exit = match self.signal {
             0 => Ending::Code(self.code),
             signal => Ending::Signal(signal),

@@ -15,7 +15,7 @@ use crate::step::environment::Environment;
 ///
 /// Beside it waits what ends the whole process group at [`LAST_SIGNAL`]: `scancel --signal=KILL` does not kill, it
 /// cancels, and Slurm then waits 30 s (KillWait) for processes that ignore SIGTERM.
-pub const BATCH: &str = "\
+pub(super) const BATCH: &str = "\
 #!/bin/bash
 (
     trap '' TERM INT
@@ -28,7 +28,7 @@ pub const BATCH: &str = "\
 exec \"$@\"
 ";
 /// The signal at which the batch script kills what is left of its job.
-pub const LAST_SIGNAL: &str = "--signal=USR2";
+pub(super) const LAST_SIGNAL: &str = "--signal=USR2";
 
 /// How long one sbatch may take.
 const LIMIT: Duration = Duration::from_secs(60);
@@ -78,7 +78,7 @@ const RESERVED: [&str; 2] = ["SBATCH_", "SLURM_"];
 ///
 /// # Errors
 /// Every such name.
-pub fn check(environment: &Environment) -> Result<(), Problems> {
+pub(crate) fn check(environment: &Environment) -> Result<(), Problems> {
     let mut problems = Problems::default();
     for name in environment
         .names()
@@ -93,7 +93,7 @@ pub fn check(environment: &Environment) -> Result<(), Problems> {
 
 /// What came of a submission.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Submitted {
+pub(super) enum Submitted {
     /// A job.
     Job(String),
     /// Nothing: the launch was cancelled first.
@@ -104,7 +104,7 @@ pub enum Submitted {
 ///
 /// # Errors
 /// sbatch refuses, or Slurm gives no answer for long.
-pub fn submit(
+pub(super) fn submit(
     arguments: &[String],
     environment: &Environment,
     workspace: &Path,

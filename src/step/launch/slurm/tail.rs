@@ -22,7 +22,7 @@ const QUEUE: usize = 16;
 
 /// The lines of a job's log, as they come.
 #[derive(Debug)]
-pub struct Tail {
+pub(super) struct Tail {
     texts: Receiver<String>,
     over: Arc<AtomicBool>,
     source: PathBuf,
@@ -36,7 +36,7 @@ impl Tail {
     ///
     /// # Errors
     /// The copy cannot be created.
-    pub fn start(source: &Path, copy: &Path, mask: &Mask) -> Result<Self, Problem> {
+    pub(super) fn start(source: &Path, copy: &Path, mask: &Mask) -> Result<Self, Problem> {
         let over = Arc::new(AtomicBool::new(false));
         let mut growing = Growing {
             path: source.to_owned(),
@@ -70,7 +70,7 @@ impl Tail {
     }
 
     /// Shows what comes within some time; whether more may come.
-    pub fn show(&mut self, time: Duration, show: &mut dyn FnMut(&str)) -> bool {
+    pub(super) fn show(&mut self, time: Duration, show: &mut dyn FnMut(&str)) -> bool {
         let end = Instant::now() + time;
         loop {
             match self.texts.recv_timeout(end.saturating_duration_since(Instant::now())) {
@@ -101,7 +101,7 @@ impl Tail {
     ///
     /// # Errors
     /// The copy could not be written; then the log itself stays.
-    pub fn finish(mut self, own: bool, limit: Duration, show: &mut dyn FnMut(&str)) -> Result<(), Problem> {
+    pub(super) fn finish(mut self, own: bool, limit: Duration, show: &mut dyn FnMut(&str)) -> Result<(), Problem> {
         self.over.store(true, Ordering::SeqCst);
         let end = Instant::now() + limit;
         let mut more = true;

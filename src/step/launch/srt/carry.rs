@@ -49,7 +49,7 @@ const LIBRARY: &str = "benchmarks/benchmark_lib.sh";
 ///
 /// # Errors
 /// Every reason why not.
-pub fn check(request: &Request<'_>) -> Result<(), Problems> {
+pub(super) fn check(request: &Request<'_>) -> Result<(), Problems> {
     let row = request.row;
     let mut problems = Problems::default();
     let points = row.conc.points();
@@ -72,7 +72,7 @@ pub fn check(request: &Request<'_>) -> Result<(), Problems> {
 ///
 /// # Errors
 /// An eval's context, where the recipe names no engine whose flag for it is known.
-pub fn carry(recipe: &mut Yaml, request: &Request<'_>) -> Result<(), Problem> {
+pub(super) fn carry(recipe: &mut Yaml, request: &Request<'_>) -> Result<(), Problem> {
     let row = request.row;
     let value = |name: &str| request.environment.get(name).unwrap_or_default();
     if let Some(context) = request.environment.get("EVAL_MAX_MODEL_LEN").filter(|v| !v.is_empty())

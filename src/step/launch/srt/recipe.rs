@@ -23,7 +23,7 @@ use crate::step::launch::slurm;
 
 /// What a recipe is made from.
 #[derive(Debug, Clone, Copy)]
-pub struct Request<'a> {
+pub(super) struct Request<'a> {
     /// The job.
     pub row: &'a Row,
     /// Its variables.
@@ -44,7 +44,7 @@ pub struct Request<'a> {
 ///
 /// # Errors
 /// Every problem of the recipe, and every point where it is not the row's.
-pub fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
+pub(super) fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
     let row = request.row;
     carry::check(request)?;
     let mut recipe = match named(row) {

@@ -40,7 +40,7 @@ const PARTING: Duration = Duration::from_secs(1);
 const NAMED: usize = 20;
 
 /// What a job left, and where.
-pub struct Outputs<'a> {
+pub(super) struct Outputs<'a> {
     /// The job's own log.
     log: &'a Path,
     /// The folder that it lies in.
@@ -59,7 +59,7 @@ struct Item {
 
 impl<'a> Outputs<'a> {
     /// What lies beside a job's own log.
-    pub fn of(log: &'a Path, job: &'a Prepared<'a>, mask: &'a Mask) -> Self {
+    pub(super) fn of(log: &'a Path, job: &'a Prepared<'a>, mask: &'a Mask) -> Self {
         Self {
             log,
             folder: log.parent().unwrap_or(Path::new("")),
@@ -70,7 +70,7 @@ impl<'a> Outputs<'a> {
 
     /// Copies what the job has written `since` into the workspace, results first, and says what was left out. Logs
     /// are copied without secrets.
-    pub fn bring(&self, since: SystemTime, cancel: &Cancellation, show: &mut dyn FnMut(&str)) {
+    pub(super) fn bring(&self, since: SystemTime, cancel: &Cancellation, show: &mut dyn FnMut(&str)) {
         if !self.is_apart() {
             return;
         }

@@ -44,12 +44,12 @@ const NAMES: [Names; 3] = [
 ];
 
 /// What schema 1 calls a role in a backend.
-pub fn mode(side: &str) -> &str {
+pub(super) fn mode(side: &str) -> &str {
     if side == "agg" { "aggregated" } else { side }
 }
 
 /// Refuses what only schema 2 has.
-pub fn forbid(d: &mut Decoder, f: &mut Fields<'_, '_>) {
+pub(super) fn forbid(d: &mut Decoder, f: &mut Fields<'_, '_>) {
     for name in OF_SCHEMA_2 {
         let reason = "the cluster's srtctl reads schema 1 (`schema` of the cluster), which has no such field";
         f.forbidden(d, name, reason);
@@ -57,7 +57,7 @@ pub fn forbid(d: &mut Decoder, f: &mut Fields<'_, '_>) {
 }
 
 /// The workers in `resources` are the row's, in number and in GPUs.
-pub fn workers(d: &mut Decoder, f: &mut Fields<'_, '_>, row: &Row, gpus_per_node: Option<u64>) {
+pub(super) fn workers(d: &mut Decoder, f: &mut Fields<'_, '_>, row: &Row, gpus_per_node: Option<u64>) {
     let sides = sides(&row.topology);
     for names in &NAMES {
         let number = |d: &mut Decoder, f: &mut Fields<'_, '_>, name: &'static str| {
@@ -126,7 +126,7 @@ fn same(
 }
 
 /// `resources` of a row's workers.
-pub fn resources(row: &Row, gpu_type: &str, gpus_per_node: u64) -> Yaml {
+pub(super) fn resources(row: &Row, gpu_type: &str, gpus_per_node: u64) -> Yaml {
     let mut fields = IndexMap::from([
         ("gpu_type".to_owned(), gpu_type.into()),
         ("gpus_per_node".to_owned(), gpus_per_node.into()),
@@ -142,7 +142,7 @@ pub fn resources(row: &Row, gpu_type: &str, gpus_per_node: u64) -> Yaml {
 }
 
 /// `backend`: an engine's own options, and those of its workers by mode.
-pub fn backend(engine: &str, more: Yaml, workers: IndexMap<String, Yaml>) -> Yaml {
+pub(super) fn backend(engine: &str, more: Yaml, workers: IndexMap<String, Yaml>) -> Yaml {
     let mut backend = map([("type", engine.into())]);
     if let Yaml::Map(more) = more {
         for (name, value) in more {

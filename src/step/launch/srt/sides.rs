@@ -7,7 +7,7 @@ use crate::step::launch::slurm::of_role;
 
 /// Workers of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Side {
+pub(super) struct Side {
     /// The role's name in a recipe: `prefill`, `decode` or `agg`.
     pub name: &'static str,
     /// The workers, as a row says it.
@@ -17,14 +17,14 @@ pub struct Side {
 impl Side {
     /// The nodes that its workers fill.
     #[must_use]
-    pub fn nodes(&self, gpus_per_node: u64) -> u64 {
+    pub(super) fn nodes(&self, gpus_per_node: u64) -> u64 {
         of_role(&self.role, gpus_per_node)
     }
 }
 
 /// The roles of a row. A deployment without decode workers is aggregated: its prefill workers do both.
 #[must_use]
-pub fn sides(topology: &Topology) -> Vec<Side> {
+pub(super) fn sides(topology: &Topology) -> Vec<Side> {
     let side = |name, role: &Role| Side {
         name,
         role: role.clone(),

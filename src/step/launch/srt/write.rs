@@ -41,7 +41,7 @@ impl Engine {
 ///
 /// # Errors
 /// All that a row needs a recipe of its own for.
-pub fn recipe(row: &Row, gpus_per_node: Option<u64>, schema: Schema) -> Result<Yaml, Problems> {
+pub(super) fn recipe(row: &Row, gpus_per_node: Option<u64>, schema: Schema) -> Result<Yaml, Problems> {
     let topology = &row.topology;
     let sides = sides(topology);
     let engine = Engine::of(&topology.framework);

@@ -104,7 +104,7 @@ struct Source {
 
 impl Engine {
     /// The engine of a framework and, where there are any, of metrics.
-    pub fn of(framework: &str, server: Option<&Server>) -> Option<Self> {
+    pub(super) fn of(framework: &str, server: Option<&Server>) -> Option<Self> {
         let named = |starts: &[&str]| {
             let of_engine = |name: &str| starts.iter().any(|start| name.starts_with(start));
             server.map(|server| server.names().any(of_engine))
@@ -135,7 +135,7 @@ impl Engine {
 
 impl ServerMetrics {
     /// Reads an engine's metrics.
-    pub fn of(engine: Engine, server: &Server) -> Self {
+    pub(super) fn of(engine: Engine, server: &Server) -> Self {
         let mut found = Self {
             present: true,
             adapter: engine.adapter(),
@@ -152,7 +152,7 @@ impl ServerMetrics {
     }
 
     /// What is written where there are no metrics.
-    pub fn none() -> Self {
+    pub(super) fn none() -> Self {
         Self {
             adapter: "none",
             ..Self::default()
@@ -160,7 +160,7 @@ impl ServerMetrics {
     }
 
     /// Takes what the records and the logs say: of tokens where the server says nothing, of the pool before any gauge.
-    pub fn complete(&mut self, requests: u64, tokens: (Option<f64>, Option<f64>), pool: Option<u64>) {
+    pub(super) fn complete(&mut self, requests: u64, tokens: (Option<f64>, Option<f64>), pool: Option<u64>) {
         self.tokens.requests_completed = requests;
         self.tokens.prompt_total = self.tokens.prompt_total.or(tokens.0);
         self.tokens.generation_total = self.tokens.generation_total.or(tokens.1);

@@ -14,7 +14,7 @@ const NO_SHARES: [&str; 6] = ["chars", "latency", "output_throughput", "mean_sco
 ///
 /// # Errors
 /// What is missing or contradicts itself, as the end of a sentence about the file.
-pub fn nemo(found: &Map<String, Value>) -> Result<Vec<Report>, String> {
+pub(super) fn nemo(found: &Map<String, Value>) -> Result<Vec<Report>, String> {
     let is_mode = |name: &String| name.starts_with("pass@") || name.starts_with("majority@");
     if found.keys().any(is_mode) {
         return Err("does not say its data set".to_owned());
@@ -122,7 +122,7 @@ fn statistics(found: &Value, score: f64) -> (Option<f64>, Option<f64>) {
 ///
 /// # Errors
 /// What is missing or contradicts itself or the log, as the end of a sentence about the file.
-pub fn sglang(benchmark: &str, found: &Map<String, Value>, log: Option<&Log>) -> Result<Report, String> {
+pub(super) fn sglang(benchmark: &str, found: &Map<String, Value>, log: Option<&Log>) -> Result<Report, String> {
     let (scores, mean): (Vec<f64>, Option<f64>) = match (found.get("scores"), found.get("mean_score")) {
         (Some(Value::Array(scores)), mean) => (scores.iter().map(value).collect(), Some(mean.map_or(f64::NAN, value))),
         _ => (Vec::new(), None),
@@ -158,7 +158,7 @@ pub fn sglang(benchmark: &str, found: &Map<String, Value>, log: Option<&Log>) ->
 ///
 /// # Errors
 /// A log without numbers, also where it says that the benchmark is complete.
-pub fn logged(benchmark: &str, log: &Log) -> Result<Report, String> {
+pub(super) fn logged(benchmark: &str, log: &Log) -> Result<Report, String> {
     let of_metrics = |name: &str| log.metrics.iter().find(|(key, _)| key == name).map(|(_, value)| *value);
     let mut categories = Vec::new();
     for (name, share) in &log.metrics {

@@ -8,11 +8,11 @@ use regex::Regex;
 use crate::step::results::file;
 
 /// What AIME is called in this room.
-pub const AIME: &str = "aime";
+pub(super) const AIME: &str = "aime";
 
 /// What the log says; numbers as they were printed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Log {
+pub(super) struct Log {
     /// The benchmark that it is of; `None` where it is of none of these.
     pub benchmark: Option<String>,
     /// Examples of one run, as the script was told.
@@ -46,14 +46,14 @@ impl Log {
     ///
     /// # Errors
     /// A file that cannot be read, as the end of a sentence about it.
-    pub fn read(path: &Path) -> Result<Self, String> {
+    pub(super) fn read(path: &Path) -> Result<Self, String> {
         let bytes = file::read(path).map_err(|error| format!("cannot be read: {error}"))?;
         Ok(Self::of(&String::from_utf8_lossy(&bytes)))
     }
 
     /// Reads the text of a log.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub(super) fn of(text: &str) -> Self {
         let mut log = Self::default();
         for line in text.lines() {
             log.line(line.trim_end());
