@@ -3,7 +3,9 @@
 pub(crate) mod checkout;
 pub(crate) mod extra;
 pub(crate) mod gpu;
+pub(crate) mod permissions;
 pub(crate) mod publish;
+mod secrets;
 
 use std::sync::Arc;
 
@@ -11,16 +13,17 @@ use checkout::Checkout;
 use extra::{Job, Steps};
 use gpu::GpuTimeouts;
 use indexmap::IndexMap;
+use permissions::{Permissions, permissions, scopes};
 use publish::{Ingest, Publish};
-use schemars::{JsonSchema, Schema};
+use schemars::JsonSchema;
+use secrets::{LaunchSecrets, launch_secrets, secret};
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::clusters::Template;
 use super::decode::Decoder;
 use super::environment;
 use super::labels::named;
-use super::problem::{Problems, nearest};
+use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
 use super::tree::Node;
@@ -135,62 +138,6 @@ pub struct Pin {
     /// 40 hex digits.
     #[schemars(regex(pattern = "^[0-9a-f]{40}$"))]
     pub sha: String,
-}
-
-/// What a token may do, by scope.
-pub type Permissions = IndexMap<String, Access>;
-
-/// How far a scope goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-#[serde(rename_all = "kebab-case")]
-pub enum Access {
-    /// Nothing.
-    None,
-    /// Reading.
-    Read,
-    /// Reading and writing.
-    Write,
-}
-
-impl Access {
-    /// Every name with its access.
-    pub const NAMES: &'static [(&'static str, Self)] =
-        &[("none", Self::None), ("read", Self::Read), ("write", Self::Write)];
-
-    /// Its name.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        Self::NAMES
-            .iter()
-            .find(|(_, access)| *access == self)
-            .map_or("", |(name, _)| name)
-    }
-}
-
-/// The scopes of a token (GitHub's `permissions` key).
-pub const SCOPES: &[&str] = &[
-    "actions",
-    "attestations",
-    "checks",
-    "contents",
-    "deployments",
-    "discussions",
-    "id-token",
-    "issues",
-    "models",
-    "packages",
-    "pages",
-    "pull-requests",
-    "security-events",
-    "statuses",
-];
-
-/// The schema of permissions by job: scopes are GitHub's.
-fn scopes(schema: &mut Schema) {
-    if let Some(of_job) = schema.get_mut("additionalProperties").and_then(Value::as_object_mut) {
-        of_job.insert("propertyNames".to_owned(), json!({ "enum": SCOPES }));
-    }
 }
 
 /// Minutes of jobs.
@@ -471,26 +418,6 @@ fn pin(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Pin> {
     })
 }
 
-fn permissions(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Permissions> {
-    let mut all = Permissions::new();
-    for (key, value) in d.entries(node, name) {
-        if !SCOPES.contains(&key.text()) {
-            let hint = nearest(key.text(), SCOPES.iter().copied());
-            d.refuse(
-                &config::UNKNOWN_VALUE,
-                key.span,
-                format!("`{}` is no scope of a token", key.text()),
-                hint,
-            );
-            continue;
-        }
-        if let Some(access) = d.choice(value, key.text(), Access::NAMES) {
-            all.insert(key.text().to_owned(), access);
-        }
-    }
-    Some(all)
-}
-
 fn minutes(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
     d.integer_up_to(node, name, MAX_TIMEOUT)
 }
@@ -523,59 +450,4 @@ fn max_parallel(d: &mut Decoder, node: &Node<'_>, name: &str, labels: Option<&[&
         default: default?,
         labels: by_label.unwrap_or_default(),
     })
-}
-
-/// The name of a secret (GitHub: letters, digits and `_`, no digit first, no `GITHUB_`).
-/// How launch secrets are written.
-#[derive(JsonSchema)]
-#[schemars(untagged)]
-#[allow(dead_code, reason = "it only describes the file")]
-enum LaunchSecrets {
-    Names(Vec<String>),
-    ByVariable(environment::Variables),
-}
-
-/// The secrets of the launch step, by the variable that holds each.
-fn launch_secrets(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<IndexMap<String, String>> {
-    let mut secrets = IndexMap::new();
-    if !matches!(node.value, super::tree::Value::Map(_)) {
-        let names = d.list(node, name, 0, secret)?;
-        secrets.extend(names.into_iter().map(|name| (name.clone(), name)));
-        return Some(secrets);
-    }
-    for (key, value) in d.entries(node, name) {
-        let variable = key.text();
-        let shown: String = variable.chars().take(60).flat_map(char::escape_debug).collect();
-        if let Some(reason) = environment::refusal(variable) {
-            let message = format!("the variable `{shown}` of `{name}` cannot be used: {reason}");
-            d.refuse(&config::CONFLICT, key.span, message, "give the secret another variable");
-            continue;
-        }
-        if let Some(secret) = secret(d, value) {
-            secrets.insert(variable.to_owned(), secret);
-        }
-    }
-    Some(secrets)
-}
-
-fn secret(d: &mut Decoder, node: &Node<'_>) -> Option<String> {
-    let name = d.string(node, "a secret")?;
-    let is_name =
-        !name.starts_with(|c: char| c.is_ascii_digit()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    if !is_name {
-        let message = format!("`{name}` is not the name of a secret");
-        d.refuse(&config::MALFORMED, node.span, message, "use letters, digits and `_`");
-        return None;
-    }
-    if name.to_ascii_uppercase().starts_with("GITHUB_") {
-        let message = format!("`{name}` is GitHub's own");
-        d.refuse(
-            &config::MALFORMED,
-            node.span,
-            message,
-            "secrets cannot start with GITHUB_",
-        );
-        return None;
-    }
-    Some(name)
 }

@@ -7,7 +7,7 @@ use indexmap::IndexSet;
 use crate::config::problem::{Problem, Problems, Span};
 use crate::config::source::Source;
 use crate::config::tree::{self, Node, Value};
-use crate::config::workflows::{Access, Permissions};
+use crate::config::workflows::permissions::{Access, Permissions};
 use crate::findings::Finding;
 
 /// What a checked file is.
@@ -202,7 +202,7 @@ impl<'f, 's> Job<'f, 's> {
 #[must_use]
 pub fn permissions(node: &Node<'_>) -> Permissions {
     let all = |access| {
-        crate::config::workflows::SCOPES
+        crate::config::workflows::permissions::SCOPES
             .iter()
             .map(|s| ((*s).to_owned(), access))
             .collect()

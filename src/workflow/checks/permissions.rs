@@ -3,7 +3,7 @@
 
 use crate::config::problem::Problems;
 use crate::config::tree::Node;
-use crate::config::workflows::{Access, Permissions};
+use crate::config::workflows::permissions::{Access, Permissions};
 use crate::findings::workflow;
 use crate::workflow::check::Files;
 use crate::workflow::checks::nesting::MAX_LEVELS;
