@@ -82,6 +82,29 @@ fn usage_is_checked_before_any_file_is_read() {
 }
 
 #[test]
+fn a_filter_that_keeps_nothing_is_told() {
+    let ran = run(
+        project(),
+        [
+            "generate",
+            "full-sweep",
+            "--framework",
+            "vlm",
+            "vllm",
+            "--model-prefix",
+            "gptos",
+            "--json",
+        ],
+    );
+    let rows: serde_json::Value = serde_json::from_str(&stdout(&ran)).expect("rows");
+    assert!(rows.as_array().is_some_and(|rows| !rows.is_empty()), "{rows}");
+    let said = stderr(&ran);
+    assert!(said.contains("--framework `vlm` keeps no config"), "{said}");
+    assert!(said.contains("did you mean `vllm`?"), "{said}");
+    assert_eq!(said.matches("keeps no config").count(), 1, "{said}");
+}
+
+#[test]
 fn every_shell_gets_completions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let output = run(project(), ["completions", shell]);

@@ -8,7 +8,7 @@ use globset::GlobBuilder;
 
 use super::inputs::{Configs, InputArgs};
 use super::rows::{self, EmitArgs};
-use super::{output, runnable, usage};
+use super::{annotate, output, runnable, usage};
 use crate::config::asked::Asked;
 use crate::config::master::{Config, Master};
 use crate::config::problem::{Problem, Problems, nearest};
@@ -232,9 +232,37 @@ impl FullSweep {
             (false, true) => vec![NodeKind::Multi],
             _ => expansion.node_kinds,
         };
+        annotate::warn(&self.idle_filters(master));
         let chosen = master.values().filter(|config| self.keeps(config));
         let rows = expansion.rows(chosen, runners)?;
         Ok(self.common.evaluated(rows, &configs)?)
+    }
+
+    /// The values of filters that no config has: they keep nothing, which is no fault but seldom meant.
+    fn idle_filters(&self, master: &Master) -> Vec<Problem> {
+        let all = |part: fn(&Config) -> &String| master.values().map(part).map(String::as_str).collect::<Vec<_>>();
+        let filters = [
+            ("--precision", &self.precision, all(|config| &config.precision)),
+            ("--framework", &self.framework, all(|config| &config.framework)),
+            ("--runner-type", &self.runner_type, all(|config| &config.runner)),
+        ];
+        let mut idle = Vec::new();
+        for (flag, wanted, known) in filters {
+            for value in wanted.iter().filter(|value| !known.contains(&value.as_str())) {
+                let problem = Problem::file("", format!("{flag} `{value}` keeps no config"));
+                idle.push(problem.hint(nearest(value, known.iter().copied())));
+            }
+        }
+        let keys = all(|config| &config.key);
+        for prefix in self
+            .model_prefix
+            .iter()
+            .filter(|prefix| !keys.iter().any(|key| key.starts_with(*prefix)))
+        {
+            let problem = Problem::file("", format!("--model-prefix `{prefix}` keeps no config"));
+            idle.push(problem.hint(nearest(prefix, keys.iter().copied())));
+        }
+        idle
     }
 
     fn keeps(&self, config: &Config) -> bool {
