@@ -70,12 +70,19 @@ impl Repo {
             return Problem::file("", format!("`{name}` names more than one commit")).hint("write more of the hash");
         }
         let problem = Problem::file("", format!("no commit is known as `{name}` here"));
+        // People run what a hint says: only what can name a ref of a remote is put into a command.
+        let is_ref = git2::Reference::is_valid_name(&format!("refs/heads/{name}"))
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"-_./+".contains(&byte))
+            && !name.starts_with('-');
+        let fetch = is_ref.then(|| format!("`git fetch origin {name}`"));
         if self.repository.is_shallow() {
-            let hint = format!(
-                "this clone is shallow: run `git fetch origin {name}`, or `git fetch --unshallow`, or check out with \
-                 `fetch-depth: 0`"
-            );
-            return problem.hint(hint);
+            let commands = fetch.into_iter().chain(["`git fetch --unshallow`".to_owned()]);
+            let commands = commands.collect::<Vec<_>>().join(", or ");
+            return problem.hint(format!(
+                "this clone is shallow: run {commands}, or check out with `fetch-depth: 0`"
+            ));
         }
         let names = self.repository.references().ok().into_iter().flat_map(|references| {
             references
@@ -87,7 +94,10 @@ impl Repo {
             return problem.hint("this repository has no commit yet: make one");
         }
         let near = nearest(name, names.iter().map(String::as_str));
-        problem.hint(format!("{near}; or fetch it with `git fetch origin {name}`"))
+        match fetch {
+            Some(fetch) => problem.hint(format!("{near}; or fetch it with {fetch}")),
+            None => problem.hint(near),
+        }
     }
 
     /// The text of a file at a revision; `None` where there is no such file.

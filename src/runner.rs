@@ -128,7 +128,24 @@ pub fn append(file: RunnerFile, values: &[(String, String)]) -> std::io::Result<
         }
         text.push_str(&heredoc(name, value));
     }
-    append_to(&path, &text)
+    append_to(&path, &text).map_err(|error| unwritable(file, &path, &error))
+}
+
+/// Whether a file of the runner can be appended to, before what it is told is made.
+///
+/// # Errors
+/// Outside of a step, and a file that cannot be opened.
+pub(crate) fn ready(file: RunnerFile) -> std::io::Result<()> {
+    append(file, &[])
+}
+
+fn unwritable(file: RunnerFile, path: &Path, error: &std::io::Error) -> std::io::Error {
+    let message = format!(
+        "{} names `{}`, which cannot be written: {error}",
+        file.variable(),
+        path.display()
+    );
+    std::io::Error::other(message)
 }
 
 fn append_to(path: &Path, text: &str) -> std::io::Result<()> {
@@ -164,7 +181,7 @@ pub fn summarize(markdown: &str) -> std::io::Result<()> {
     };
     let used = std::fs::metadata(&path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX));
     let text = cut_to(markdown, MAX_SUMMARY.saturating_sub(used));
-    append_to(&path, &text)
+    append_to(&path, &text).map_err(|error| unwritable(RunnerFile::Summary, &path, &error))
 }
 
 /// Text of at most `limit` bytes, cut at a line, with a last line that says how many lines are missing.

@@ -7,7 +7,7 @@ use serde_json::Value;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::matrix::names::{self, ArtifactKind};
 
-use crate::support::fleet::{edit, entry, folder, lines, log, repository, text};
+use crate::support::fleet::{CHANGELOG, edit, entry, folder, lines, log, repository, text};
 use crate::support::{self, run, stderr, stdout, write};
 
 /// Jobs of one matrix.
@@ -579,5 +579,45 @@ fn a_plans_folder_is_new_and_a_shard_exists() {
         stderr(&output).contains("GITHUB_OUTPUT is not set"),
         "{}",
         stderr(&output)
+    );
+}
+
+#[test]
+fn outputs_that_cannot_be_written_stop_before_a_plan_is() {
+    let folder = repository();
+    log(folder.path(), &entry("alpha-mi-vllm-fp8", ""));
+    for (file, why) in [
+        (
+            Some("/nope/x"),
+            "GITHUB_OUTPUT names `/nope/x`, which cannot be written",
+        ),
+        (None, "GITHUB_OUTPUT is not set"),
+    ] {
+        let mut command = support::sweepctl(folder.path());
+        command.args(["plan", "--latest", "--emit", "out", "--github-output"]);
+        match file {
+            Some(file) => command.env("GITHUB_OUTPUT", file),
+            None => command.env_remove("GITHUB_OUTPUT"),
+        };
+        let output = command.output().expect("it runs");
+        assert_eq!(output.status.code(), Some(1));
+        assert!(stderr(&output).contains(why), "{}", stderr(&output));
+        assert!(!folder.path().join("out").exists());
+    }
+}
+
+#[test]
+fn entries_that_are_not_committed_are_told() {
+    let folder = repository();
+    log(folder.path(), &entry("alpha-mi-vllm-fp8", ""));
+    let told = |folder: &std::path::Path| stderr(&run(folder, ["plan", "--latest", "--summary"]));
+    assert_eq!(told(folder.path()), "");
+    let path = folder.path().join(CHANGELOG);
+    let text = std::fs::read_to_string(&path).expect("a changelog");
+    std::fs::write(&path, text + &entry("alpha-mi-vllm-fp8", "  evals-only: true\n")).expect("written");
+    let said = told(folder.path());
+    assert!(
+        said.contains("entries that are not committed: they are not planned"),
+        "{said}"
     );
 }

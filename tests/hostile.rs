@@ -490,3 +490,81 @@ fn a_huge_changelog_in_a_commit_is_refused_without_reading_it() {
     );
     assert!(said(&output).contains("larger than 64 MiB"), "{}", stderr(&output));
 }
+
+/// A file that every part of a checkout may be replaced by a link to, and what none of it may print.
+const ELSEWHERE: &str = "https://user:of-this-machine@example.com\n";
+
+#[test]
+fn a_link_in_the_work_tree_shows_nothing_of_where_it_leads() {
+    for (path, args) in [
+        (MASTER, &["check"][..]),
+        (MASTER, &["generate", "full-sweep"]),
+        (MASTER, &["plan", "--latest"]),
+        (CHANGELOG, &["check"]),
+        ("configs/runners.yaml", &["generate", "full-sweep"]),
+    ] {
+        let folder = repository();
+        log(folder.path(), &entry("alpha-mi-vllm-fp8", ""));
+        write(folder.path(), "elsewhere", ELSEWHERE);
+        let link = folder.path().join(path);
+        std::fs::remove_file(&link).expect("a file");
+        std::os::unix::fs::symlink(folder.path().join("elsewhere"), &link).expect("a link");
+        let output = run(folder.path(), args);
+        let all = stdout(&output) + &stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{path} {args:?}: {all}");
+        assert!(all.contains(&format!("`{path}` is a symbolic link")), "{all}");
+        assert!(!all.contains("of-this-machine"), "{all}");
+    }
+    // A folder that leads elsewhere is no better.
+    let folder = repository();
+    let configs = folder.path().join("configs");
+    std::fs::rename(&configs, folder.path().join("elsewhere")).expect("moved");
+    std::os::unix::fs::symlink("elsewhere", &configs).expect("a link");
+    let output = run(folder.path(), ["generate", "full-sweep"]);
+    assert!(
+        stderr(&output).contains("`configs` is a symbolic link"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn no_hint_is_a_command_that_runs_what_a_ref_says() {
+    let folder = repository();
+    for (name, fetch) in [
+        ("--upload-pack=id", false),
+        ("$(touch x)", false),
+        ("a;b", false),
+        ("@{-9}", false),
+        ("feature/one", true),
+    ] {
+        let base = format!("--base-ref={name}");
+        let output = run(folder.path(), ["plan", &base, "--head-ref", "HEAD"]);
+        let said = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert_eq!(said.contains("git fetch"), fetch, "{name}: {said}");
+    }
+}
+
+#[test]
+fn many_unknown_fields_and_runners_are_told_once_each_within_the_limit() {
+    let fields: String = (0..50_000).map(|n| format!("  field-{n}: 1\n")).collect();
+    assert!(refused(format!("k:\n{fields}")).contains("more problems than the 100"));
+    let folder = folder();
+    let labels: String = (0..5000).map(|n| format!("  label-{n}: [node-{n}]\n")).collect();
+    edit(
+        folder.path(),
+        "configs/runners.yaml",
+        "labels:\n",
+        &format!("labels:\n{labels}"),
+    );
+    let one = |n: u64| config("{ tp: 8, conc-list: [16] }").replacen("a-b:", &format!("a-{n}:"), 1);
+    let configs: String = (0..300).map(one).collect();
+    write(
+        folder.path(),
+        "configs/amd-master.yaml",
+        configs.replace("runner: mi", "runner: labbel"),
+    );
+    let said = said(&bounded(folder.path(), &["check"], Stdio::null()));
+    assert!(said.contains("more configs have no label and no runner"), "{said}");
+}

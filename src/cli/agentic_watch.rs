@@ -6,9 +6,10 @@ use std::time::Duration;
 use anyhow::Context;
 use clap::Args;
 
-use super::{Told, output};
+use super::{Told, annotate, output};
 use crate::config::problem::{Problem, Problems, printable};
 use crate::files;
+use crate::step::results::file;
 use crate::step::watch::{self, Backend, Report, Request, Role, Verdict, Weight};
 
 const AFTER_HELP: &str = "\
@@ -91,6 +92,7 @@ impl Watch {
     /// # Errors
     /// Logs that cannot be read, a record that cannot be written, and evidence that disqualifies the run.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
+        self.there()?;
         let report = watch::look(&Request {
             logs: self.logs.clone(),
             metrics: self.metrics.clone(),
@@ -110,6 +112,23 @@ impl Watch {
         let disqualifying = report.verdicts.iter().filter(|one| one.weight == Weight::Disqualifies);
         let problems: Vec<Problem> = disqualifying.map(|one| self.problem(one)).collect();
         Problems(problems).into_result().map_err(Told)?;
+        Ok(())
+    }
+
+    /// Says which logs are not there yet, and refuses to wait where nothing is.
+    fn there(&self) -> Result<(), Problems> {
+        let missing = self.logs.iter().filter(|log| !log.exists());
+        let missing: Vec<Problem> = missing
+            .map(|log| {
+                let name = file::shown(log);
+                let problem = Problem::file(&name, format!("the log `{name}` is not found"));
+                problem.hint("name logs that are written to: a run's job says where they lie")
+            })
+            .collect();
+        if missing.len() == self.logs.len() && self.metrics.is_empty() {
+            return Err(Problems(missing));
+        }
+        annotate::warn(&missing);
         Ok(())
     }
 

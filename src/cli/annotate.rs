@@ -61,7 +61,9 @@ pub(crate) fn summarize_rest(problems: &[Problem]) {
     }
     let texts: String = rest.iter().map(|problem| format!("{problem}\n\n")).collect();
     // The summary repeats what the log says: one that cannot be written takes nothing away.
-    let _ = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&texts)));
+    if let Err(error) = runner::summarize(&format!("### More problems\n\n{}\n", runner::fenced(&texts))) {
+        anstream::eprintln!("note: the log alone has all problems: {error}");
+    }
 }
 
 /// The place in the repository.

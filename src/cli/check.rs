@@ -1,5 +1,6 @@
 //! `sweepctl check`: everything wrong with a repository's inputs.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,14 +10,15 @@ use serde::Serialize;
 use super::format::{self, Format, FormatArgs};
 use super::inputs::CONFIGS;
 use super::{annotate, output};
+use crate::config::changelog::Changelog;
 use crate::config::clusters::Clusters;
 use crate::config::engines::Engines;
 use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
-use crate::config::master::Master;
+use crate::config::master::{Config, Master};
 use crate::config::policy::{self, EvalPolicies};
-use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::problem::{Place, Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::workflows::Workflows;
@@ -24,10 +26,12 @@ use crate::config::{master, runners::Runners};
 use crate::findings::config::NO_SUCH_RUNNER;
 use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
+use crate::matrix::plan::unknown_configs;
 use crate::matrix::row::Row;
 use crate::plural;
 use crate::repo::CHANGELOG;
-use crate::step::eval::{framework, task};
+use crate::step::eval::framework;
+use crate::step::eval::task::{self, Task};
 use crate::step::launch::runnable;
 
 /// `sweepctl check`
@@ -82,7 +86,9 @@ impl Check {
         }
         let review = reviewed(&sources);
         problems.extend(Problems(review.errors));
-        let warnings: Vec<Problem> = review.warnings.into_iter().map(Problem::warning).collect();
+        let newest = newest_entries(&sources).0;
+        let warnings = review.warnings.into_iter().chain(newest);
+        let warnings: Vec<Problem> = warnings.map(Problem::warning).collect();
         if !problems.0.is_empty() {
             problems.extend(Problems(warnings));
             return Ok(problems.into_result()?);
@@ -176,6 +182,7 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         Workflows::load_for(settings, &runners)?;
     }
     let rows = Expansion::default().rows(master.values(), &runners)?;
+    let names: HashSet<String> = runner_names(&runners).into_iter().map(str::to_owned).collect();
     let mut problems = unknown_runners(&master, &runners);
     let Some(source) = of(Kind::Clusters).next() else {
         return problems.into_result();
@@ -198,8 +205,9 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     let root = configs.parent().unwrap_or(configs);
     let known: Vec<Row> = rows
         .into_iter()
-        .filter(|row| is_runner(&fleet.runners, &row.topology.runner))
+        .filter(|row| names.contains(&row.topology.runner))
         .collect();
+    problems.extend(cluster_tasks(&fleet, root));
     let runnable = runnable::check(
         &known,
         Some(&fleet),
@@ -210,21 +218,67 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     problems.into_result()
 }
 
-/// Whether a config may name this as its runner: a label, or a runner of one.
-fn is_runner(runners: &Runners, name: &str) -> bool {
-    runners.labels.contains_key(name) || runners.labels.values().flatten().any(|runner| runner == name)
+/// Eval tasks of clusters that nobody has.
+fn cluster_tasks(fleet: &Fleet, root: &Path) -> Problems {
+    let mut problems = Problems::default();
+    for (name, cluster) in &fleet.clusters.clusters {
+        let found = cluster
+            .backend
+            .eval_task()
+            .map(|task| Task::find(task, &[root.to_path_buf()]));
+        for mut problem in found.and_then(Result::err).unwrap_or_default().0 {
+            problem.message = format!("the cluster `{name}`: {}", problem.message);
+            if problem.file.is_empty() {
+                problem.file = fleet.files.clusters.display().to_string();
+            }
+            problems.push(problem);
+        }
+    }
+    problems
+}
+
+/// Keys and patterns of the newest entry that no config matches. Entries before it may name what is gone.
+fn newest_entry(changelog: &Arc<Source>, master: &Master) -> Result<(), Problems> {
+    let entries = Changelog::parse(changelog)?;
+    let newest = entries.items().pop().map(|item| entries.decode(&[item])).transpose()?;
+    let mut problems = Problems::default();
+    for (entry, span) in newest.unwrap_or_default() {
+        problems.extend(unknown_configs(&entry, &Place::new(changelog, span), master));
+    }
+    problems.into_result()
+}
+
+/// What a config may name as its runner: the labels, and the runners of each.
+fn runner_names(runners: &Runners) -> Vec<&str> {
+    let names = runners.labels.keys().chain(runners.labels.values().flatten());
+    names.map(String::as_str).collect()
 }
 
 /// Configs whose runner is neither a label nor a runner of one.
 fn unknown_runners(master: &Master, runners: &Runners) -> Problems {
-    let unknown = master.values().filter(|config| !is_runner(runners, &config.runner));
-    let said = unknown.map(|config| {
+    let known = runner_names(runners);
+    let names: HashSet<&str> = known.iter().copied().collect();
+    let unknown = master.values().filter(|config| !names.contains(config.runner.as_str()));
+    let unknown: Vec<&Config> = unknown.collect();
+    let mut problems = Problems::default();
+    // Looking for the nearest name takes time: of many no more are said than of one file.
+    for config in unknown.iter().take(Problems::MAX) {
         let message = format!("`{}` of `{}` is no label and no runner", config.runner, config.key);
-        let known = runners.labels.keys().chain(runners.labels.values().flatten());
-        let hint = nearest(&config.runner, known.map(String::as_str));
-        NO_SUCH_RUNNER.here(&config.place, message).hint(hint)
-    });
-    Problems(said.collect())
+        let hint = nearest(&config.runner, known.iter().copied());
+        problems.push(NO_SUCH_RUNNER.here(&config.place, message).hint(hint));
+    }
+    if unknown.len() > Problems::MAX {
+        let message = format!(
+            "{} more configs have no label and no runner",
+            unknown.len() - Problems::MAX
+        );
+        problems.push(
+            findings::TOO_MANY
+                .file("", message)
+                .hint("correct those that are shown, and check again"),
+        );
+    }
+    problems
 }
 
 /// Whether something runs every evaluator that the active policy can select. Task and frameworks files are looked for
@@ -253,6 +307,20 @@ fn evaluators_run(source: &Arc<Source>) -> Result<(), Problems> {
         }
     }
     problems.into_result()
+}
+
+/// What [`newest_entry`] finds; of files that cannot be read nothing is said a second time.
+fn newest_entries(sources: &[(Kind, Arc<Source>)]) -> Problems {
+    let of = |wanted: Kind| {
+        let of = sources.iter().filter(move |(kind, _)| *kind == wanted);
+        of.map(|(_, source)| source)
+    };
+    let files: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
+    let Some(master) = master::load(&files).ok().filter(|_| !files.is_empty()) else {
+        return Problems::default();
+    };
+    let found = of(Kind::Changelog).filter_map(|changelog| newest_entry(changelog, &master).err());
+    Problems(found.flat_map(|problems| problems.0).collect())
 }
 
 /// Whether the thresholds can work; of files that cannot be read nothing is said a second time.

@@ -131,6 +131,7 @@ struct Printed<'a, R> {
 impl Evals {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
+        common.there().map_err(Problems::from)?;
         let (plan, thresholds) = both(common.plan(), Thresholds::here(self.thresholds.as_deref()))?;
         let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
@@ -152,6 +153,7 @@ impl Evals {
 impl Results {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
+        common.there().map_err(Problems::from)?;
         let plan = common.plan()?;
         let path = common.out.join(format!("agg_{}.json", self.name));
         let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
@@ -170,6 +172,17 @@ impl Results {
 impl Common {
     fn plan(&self) -> Result<Option<Vec<Envelope>>, Problems> {
         Ok(self.plan.as_deref().map(plan_files::envelopes).transpose()?)
+    }
+
+    /// Refuses a folder that is not there. With a plan it may be missing, as after a download of nothing: every job of
+    /// the plan is then said to be missing.
+    fn there(&self) -> Result<(), Problem> {
+        if self.plan.is_some() || self.dir.exists() {
+            return Ok(());
+        }
+        let name = file::shown(&self.dir);
+        let problem = Problem::file(&name, format!("the folder `{name}` is not found"));
+        Err(problem.hint("name the folder that the artifacts were downloaded to"))
     }
 
     fn dir(&self) -> PathBuf {

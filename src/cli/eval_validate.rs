@@ -123,9 +123,19 @@ impl Validate {
             envelope,
             asked,
             run: (variable("GITHUB_RUN_ID"), variable("GITHUB_RUN_ATTEMPT")),
-            meta_env: self.meta_env.clone().unwrap_or_else(|| folder.join(meta::NAME)),
+            meta_env: self.metadata(&folder, &results),
             results,
         })
+    }
+
+    /// The metadata: what is named, else what lies beside the results, else what must lie in the job's folder.
+    fn metadata(&self, folder: &Path, results: &[PathBuf]) -> PathBuf {
+        let beside = || {
+            let beside = results.first()?.with_file_name(meta::NAME);
+            beside.exists().then_some(beside)
+        };
+        let named = self.meta_env.clone().or_else(beside);
+        named.unwrap_or_else(|| folder.join(meta::NAME))
     }
 
     /// The folder of the results where none is named: the first of the job's that holds its set, as an upload takes it.

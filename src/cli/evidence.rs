@@ -94,7 +94,7 @@ fn how(run: u64) -> String {
     format!(
         "fetch them: `sweepctl fetch plan --out {folder} --run-id {run}`, then `sweepctl fetch --plan {folder}/plan \
          --kind bmk,bmk_agentic,agentic,eval,server_logs --optional results_bmk --optional eval_results_all --optional \
-         ledger-results --optional ledger-evals --out {folder} --run-id {run}`; and `gh run view {run} --json \
+         ledger --out {folder} --run-id {run}`; and `gh run view {run} --json \
          url,databaseId,attempt,headSha,event,status,conclusion,jobs > {folder}/{PROVENANCE}`"
     )
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use clap::{ArgGroup, Args, FromArgMatches, ValueEnum};
 
 use super::inputs::{Configs, InputArgs, both};
-use super::output;
 use super::rows::{self, EmitArgs};
 use super::runnable;
+use super::{annotate, output};
 use crate::config::asked::{Asked, Refs};
 use crate::config::changelog::{Changelog, Entry};
 use crate::config::problem::{Place, Problem, Problems};
@@ -112,6 +112,9 @@ impl PlanArgs {
     pub(crate) fn plan(&self) -> Result<Plan, Problems> {
         let repo = Repo::open(Path::new("."))?;
         let sides = self.refs.sides(&repo)?;
+        if self.refs.latest {
+            annotate::notice(&uncommitted(&repo)?);
+        }
         let head_changelog = repo.required_file(&sides.head, CHANGELOG)?;
         let base_changelog = match &sides.base {
             Some(base) => repo.file(base, CHANGELOG)?,
@@ -120,6 +123,24 @@ impl PlanArgs {
         let entries = || added_entries(base_changelog.as_deref(), &head_changelog);
         self.refs.plan(&repo, &sides, &self.inputs, &self.asked, entries)
     }
+}
+
+/// Entries of the work tree that are not committed: a plan is of commits, and does not hold them.
+fn uncommitted(repo: &Repo) -> Result<Vec<Problem>, Problems> {
+    let path = repo.work_tree().map(|folder| folder.join(CHANGELOG));
+    let Some(here) = path.filter(|path| path.is_file()) else {
+        return Ok(Vec::new());
+    };
+    let committed = repo.file(&repo.revision("HEAD")?, CHANGELOG)?;
+    // A file that cannot be read now is no part of the plan; `check` says what is wrong with it.
+    let Ok(here) = Source::read(&here) else {
+        return Ok(Vec::new());
+    };
+    if !adds_entries(committed.as_ref(), &Arc::new(here)) {
+        return Ok(Vec::new());
+    }
+    let message = format!("`{CHANGELOG}` has entries that are not committed: they are not planned");
+    Ok(vec![Problem::file(CHANGELOG, message).hint("commit them to plan them")])
 }
 
 impl RefArgs {

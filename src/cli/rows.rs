@@ -78,6 +78,9 @@ impl EmitArgs {
         json: bool,
     ) -> anyhow::Result<()> {
         let Some(dir) = &self.emit else { return Ok(()) };
+        if self.github_output {
+            runner::ready(RunnerFile::Output)?;
+        }
         // Anew: what was asked of the sweep may name another evaluator than the policy does.
         let rows: Vec<Row> = buckets
             .values()

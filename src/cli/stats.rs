@@ -11,6 +11,7 @@ use super::client::{self, ClientArgs};
 use super::output;
 use super::run_plan::RunPlan;
 use crate::config::problem::{Problem, Problems};
+use crate::github::run_address::RunAddress;
 use crate::github::run_jobs;
 use crate::github::stats::{self, FirstGpuJob, JobTime, Sum};
 use crate::github::text;
@@ -24,8 +25,8 @@ use crate::step::results::file;
 #[command(after_help = client::ABOUT)]
 pub(crate) struct Stats {
     /// The run, with all its attempts [default: GITHUB_RUN_ID, up to its attempt GITHUB_RUN_ATTEMPT]
-    #[arg(long, value_name = "RUN", value_parser = clap::value_parser!(u64).range(1..))]
-    run_id: Option<u64>,
+    #[arg(long, value_name = "RUN")]
+    run_id: Option<RunAddress>,
     /// The plan, for the GPUs and the hardware of each job: its folder, its index, or a list of envelopes
     #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
@@ -59,7 +60,10 @@ impl Stats {
     /// No run, a plan that cannot be read, requests that fail, and a file that cannot be written.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let plan = RunPlan::read(self.plan.as_deref()).map_err(Problems::from)?;
-        let client = self.client.client()?;
+        let client = match &self.run_id {
+            Some(run) => self.client.client_of(run)?,
+            None => self.client.client()?,
+        };
         let (id, attempt) = self.which().map_err(Problems::from)?;
         let run = client.run(id).map_err(Problems::from)?;
         let attempts = attempt.unwrap_or(run.run_attempt);
@@ -74,12 +78,20 @@ impl Stats {
         let json = serde_json::to_vec(&jobs)?;
         file::write_atomic(&self.output, &json)
             .with_context(|| format!("`{}` cannot be written", self.output.display()))?;
+        let planned = self.plan.is_some();
+        let known = |sum: Sum| Sum {
+            gpu_hours: sum.gpu_hours.filter(|_| planned),
+            ..sum
+        };
         let printed = Printed {
             run_id: id,
             attempts,
             to_first_gpu_job: stats::first_gpu_job(&run, &jobs, &plan.places),
-            all: stats::all(&jobs),
-            labels: stats::by_label(&jobs),
+            all: known(stats::all(&jobs)),
+            labels: stats::by_label(&jobs)
+                .into_iter()
+                .map(|(name, sum)| (name, known(sum)))
+                .collect(),
             hardware: stats::by_hardware(&jobs),
             jobs: &jobs,
         };
@@ -92,8 +104,8 @@ impl Stats {
 
     /// The run, and of this process's own the attempt: GitHub knows the newest of any other.
     fn which(&self) -> Result<(u64, Option<u64>), Problem> {
-        if let Some(run) = self.run_id {
-            return Ok((run, None));
+        if let Some(run) = &self.run_id {
+            return Ok((run.id, None));
         }
         let number = |name: &str| std::env::var(name).ok()?.parse::<u64>().ok();
         let own = number("GITHUB_RUN_ID").zip(number("GITHUB_RUN_ATTEMPT"));
@@ -126,7 +138,8 @@ fn row(name: &str, sum: &Sum) -> Vec<String> {
         sum.not_successful.to_string(),
         sum.repeated.to_string(),
         format!("{:.2}", sum.hours),
-        format!("{:.2}", sum.gpu_hours),
+        sum.gpu_hours
+            .map_or_else(|| "-".to_owned(), |hours| format!("{hours:.2}")),
         sum.longest_queue.div_ceil(60).to_string(),
         seconds(sum.before_launch),
         seconds(sum.after_launch),

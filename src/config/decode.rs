@@ -151,6 +151,15 @@ impl Decoder {
             if let Ok(value) = exact {
                 return Some(value.normalize());
             }
+            let shown: String = text.chars().take(60).collect();
+            let message = format!("`{name}` is {shown}: a number here is decimal, of at most 28 digits");
+            self.refuse(
+                &config::OUT_OF_RANGE,
+                node.span,
+                message,
+                "round it, or write it in decimal",
+            );
+            return None;
         }
         let hint = if resembles(node, |s| matches!(s, Scalar::Int(_) | Scalar::Float(_))) {
             "remove the quotes"
@@ -309,16 +318,19 @@ impl<'n, 't> Fields<'n, 't> {
 
     /// Ends the mapping: every field that was not asked for is unknown.
     pub fn finish(self, d: &mut Decoder) {
-        for (key, _) in self.pairs {
+        let is_asked = |key: &Node<'_>| self.asked.iter().any(|name| *name == key.text());
+        let unknown = self.pairs.iter().filter(|(key, _)| !is_asked(key));
+        let mut missing: Option<Vec<&str>> = None;
+        for (key, _) in unknown {
             if d.problems.is_full() {
                 return;
             }
-            if !self.asked.iter().any(|name| *name == key.text()) {
-                let missing = self.asked.iter().copied().filter(|name| !self.has(name));
-                let hint = nearest(key.text(), missing);
-                let message = format!("unknown field `{}` in {}", key.text(), self.what);
-                d.refuse(&config::UNKNOWN_FIELD, key.span, message, hint);
-            }
+            // Looked for once: a mapping may have any number of fields.
+            let missing =
+                missing.get_or_insert_with(|| self.asked.iter().copied().filter(|name| !self.has(name)).collect());
+            let hint = nearest(key.text(), missing.iter().copied());
+            let message = format!("unknown field `{}` in {}", key.text(), self.what);
+            d.refuse(&config::UNKNOWN_FIELD, key.span, message, hint);
         }
     }
 }

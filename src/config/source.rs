@@ -35,10 +35,11 @@ impl Source {
         }
     }
 
-    /// Reads a file of at most [`MAX_BYTES`].
+    /// Reads a file of at most [`MAX_BYTES`]. What refuses a file shows parts of it, so links are not followed: in a
+    /// relative path, which a checkout may hold, in no part of it.
     ///
     /// # Errors
-    /// A missing or unreadable file, one over the limit, and everything that [`Source::from_bytes`] refuses.
+    /// A missing or unreadable file, a link, one over the limit, and everything that [`Source::from_bytes`] refuses.
     pub fn read(path: &Path) -> Result<Self, Problem> {
         Self::read_as(path, &path.display().to_string())
     }
@@ -54,6 +55,15 @@ impl Source {
                 .hint("check the path, or run from the repository's root"),
             _ => files::UNREADABLE.file(name, format!("`{name}` cannot be read: {error}")),
         };
+        if let Some(link) = link(path) {
+            let link = link.display();
+            return Err(files::NOT_REGULAR
+                .file(
+                    name,
+                    format!("`{link}` is a symbolic link, which could show any file of this machine"),
+                )
+                .hint("put the file itself there"));
+        }
         let metadata = std::fs::metadata(path).map_err(failed)?;
         // The writer of a named pipe may never come; what a shell passes by /dev is on its way.
         if metadata.file_type().is_fifo() && !path.starts_with("/dev") && !path.starts_with("/proc") {
@@ -113,6 +123,16 @@ impl Source {
         let start = starts.get(line.saturating_sub(1)).copied().unwrap_or(self.text.len());
         self.text[start..].lines().next().unwrap_or("")
     }
+}
+
+/// The part of a path that is a link, where links are refused. What a shell passes by /dev and /proc are links.
+fn link(path: &Path) -> Option<&Path> {
+    if path.starts_with("/dev") || path.starts_with("/proc") {
+        return None;
+    }
+    let parts = if path.is_absolute() { 1 } else { usize::MAX };
+    let mut parts = path.ancestors().take(parts);
+    parts.find(|part| std::fs::symlink_metadata(part).is_ok_and(|part| part.is_symlink()))
 }
 
 fn is_control(c: char) -> bool {

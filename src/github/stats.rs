@@ -59,8 +59,8 @@ pub(crate) struct Sum {
     pub repeated: usize,
     /// Hours on runners.
     pub hours: f64,
-    /// Hours, each times the job's GPUs.
-    pub gpu_hours: f64,
+    /// Hours, each times the job's GPUs; `None` without a plan, which alone knows them.
+    pub gpu_hours: Option<f64>,
     /// The longest wait, in seconds.
     pub longest_queue: u64,
     /// The median of the seconds that nodes were held before launches began; `None` where nothing launched.
@@ -184,15 +184,17 @@ fn sum(jobs: &[&JobTime]) -> Sum {
         after_launch: median(jobs.iter().filter_map(|job| job.after_launch_seconds)),
         ..Sum::default()
     };
+    let mut gpu_hours = 0.0;
     for job in jobs {
         let hours = job.run_seconds.map_or(0.0, whole) / HOUR;
         sum.jobs += 1;
         sum.repeated += usize::from(job.attempt > 1);
         sum.not_successful += usize::from(job.conclusion.as_deref() != Some("success"));
         sum.hours += hours;
-        sum.gpu_hours += hours * job.gpus.map_or(0.0, whole);
+        gpu_hours += hours * job.gpus.map_or(0.0, whole);
         sum.longest_queue = sum.longest_queue.max(job.queue_seconds.unwrap_or(0));
     }
+    sum.gpu_hours = Some(gpu_hours);
     sum
 }
 

@@ -232,25 +232,31 @@ fn resolve<'a>(entries: &'a [(Entry, Place)], master: &'a Master) -> Result<Vec<
     let mut problems = Problems::default();
     let mut all = Vec::with_capacity(entries.len());
     for (entry, place) in entries {
-        let mut configs = Vec::new();
-        for (index, key) in entry.config_keys.iter().enumerate() {
-            let found = matching(master, key);
-            if found.is_empty() {
-                let known = master.keys().map(String::as_str);
-                let what = if key.contains('*') { "pattern" } else { "key" };
-                let at = entry.key_places.get(index).unwrap_or(place);
-                let problem = at.found(
-                    &findings::UNKNOWN_CONFIG,
-                    format!("no config matches the {what} `{key}`"),
-                );
-                problems.push(problem.hint(nearest(&key.replace('*', ""), known)));
-            }
-            configs.extend(found);
-        }
+        problems.extend(unknown_configs(entry, place, master));
+        let configs = entry.config_keys.iter().flat_map(|key| matching(master, key)).collect();
         all.push(Resolved { entry, place, configs });
     }
     problems.into_result()?;
     Ok(all)
+}
+
+/// The keys and patterns of an entry that no config matches.
+pub(crate) fn unknown_configs(entry: &Entry, place: &Place, master: &Master) -> Problems {
+    let mut problems = Problems::default();
+    for (index, key) in entry.config_keys.iter().enumerate() {
+        if !matching(master, key).is_empty() {
+            continue;
+        }
+        let known = master.keys().map(String::as_str);
+        let what = if key.contains('*') { "pattern" } else { "key" };
+        let at = entry.key_places.get(index).unwrap_or(place);
+        let problem = at.found(
+            &findings::UNKNOWN_CONFIG,
+            format!("no config matches the {what} `{key}`"),
+        );
+        problems.push(problem.hint(nearest(&key.replace('*', ""), known)));
+    }
+    problems
 }
 
 /// The configs of a key, or of a pattern in which only `*` is special and which matches whole keys.

@@ -386,12 +386,8 @@ fn a_side_without_results_is_no_failure() {
     sides.throughput("after", &json!([row(1, 2.0)]));
     let (code, printed, stderr) = sides.compare(&["--max-regression", "1"]);
     assert_eq!((code, &printed["points"]), (0, &json!([])));
-    assert_eq!(stderr, "nothing to compare: there is no result in before\n");
-    assert!(
-        sides
-            .summary(&[])
-            .contains("Nothing to compare: there is no result in before.")
-    );
+    assert_eq!(stderr, "nothing to compare: before is not found\n");
+    assert!(sides.summary(&[]).contains("Nothing to compare: before is not found."));
     let mut command = sweepctl(sides.path());
     let (code, _, stderr) = run(command.args(["compare", "before", "after/results_bmk/agg_bmk.json"]));
     assert_eq!((code, stderr.lines().count()), (0, 1), "{stderr}");

@@ -510,3 +510,23 @@ fn on_a_terminal_it_is_a_table() {
     assert!(line.is_some_and(|line| line.contains("fail")), "{text}");
     assert!(text.contains("not applicable"), "{text}");
 }
+
+#[test]
+fn an_eval_whose_row_has_no_fingerprint_is_known_by_its_job() {
+    let folder = Downloaded::new();
+    folder.plan(&[
+        envelope(SINGLE, 64),
+        with_recipe(multinode_envelope(BATCH, &[16, 32])),
+        with_recipe(replay_envelope()),
+    ]);
+    let meta = format!("run/eval_m1_8k1k_{SINGLE}/meta_env.json");
+    folder.edit(&meta, |meta| {
+        meta.as_object_mut().expect("fields").shift_remove("recipe_fingerprint");
+    });
+    let (failing, _) = folder.look();
+    assert!(!failing.contains(&"image".to_owned()), "{failing:?}");
+    folder.edit(&meta, |meta| {
+        meta.as_object_mut().expect("fields").shift_remove("job_id");
+    });
+    folder.fails(&["image"], "it does not name the job, whose id holds the image");
+}

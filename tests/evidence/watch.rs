@@ -351,3 +351,27 @@ fn on_a_terminal_it_is_a_page() {
         &logs.command(&["benchmark.out", "n1_decode_w0.out"]),
     );
 }
+
+#[test]
+fn logs_that_are_not_there_are_named_and_nothing_is_waited_for_where_none_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let watch = |logs: &[&str]| {
+        let args = [&["agentic", "watch", "--interval", "0.01"], logs].concat();
+        support::run(folder.path(), args)
+    };
+    let nothing = watch(&["a.log", "b.log"]);
+    assert_eq!(nothing.status.code(), Some(1));
+    let said = support::stderr(&nothing);
+    assert!(
+        said.contains("the log `a.log` is not found") && said.contains("`b.log`"),
+        "{said}"
+    );
+    write(folder.path().join("a.log"), WARMUP);
+    let one = watch(&["a.log", "b.log"]);
+    assert_eq!(one.status.code(), Some(0));
+    let said = support::stderr(&one);
+    assert!(
+        said.contains("the log `b.log` is not found") && !said.contains("`a.log`"),
+        "{said}"
+    );
+}

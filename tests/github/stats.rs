@@ -181,3 +181,21 @@ fn another_runs_jobs_are_those_of_all_its_attempts() {
     assert!(stderr(&output).contains("`actions: read`"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "");
 }
+
+#[test]
+fn without_a_plan_the_hours_of_gpus_are_not_known_and_a_run_is_named_by_its_page() {
+    let (github, folder) = (GitHub::new(), tempfile::tempdir().expect("a folder"));
+    let jobs = json!({ "total_count": 1, "jobs": [launched("m1 c64", "h200", 1, 60, [20, 5])] });
+    let path = format!("{}?per_page=100&page=1", attempt(1));
+    github.on(RUN, started(1)).on(&path, jobs);
+    let mut command = github.command(folder.path());
+    let address = format!("{}/acme/bench/actions/runs/77", "https://github.com");
+    let output = command
+        .args(["stats", "--json", "--run-id", &address])
+        .output()
+        .expect("it runs");
+    assert!(output.status.success(), "{}", stderr(&output));
+    let printed: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    assert_eq!(printed["all"]["gpu_hours"], Value::Null);
+    assert_eq!(printed["all"]["hours"], 1.0);
+}

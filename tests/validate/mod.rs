@@ -2,6 +2,7 @@
 
 mod fleets;
 mod hostile;
+mod places;
 mod properties;
 mod set;
 mod shapes;

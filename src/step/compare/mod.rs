@@ -100,9 +100,16 @@ pub fn compare(baseline: &Path, current: &Path, metrics: &Metrics) -> Result<Com
         problems: Vec::new(),
         empty: Vec::new(),
     };
-    for (side, place) in [(&before, &comparison.baseline), (&after, &comparison.current)] {
+    let sides = [
+        (&before, baseline, &comparison.baseline),
+        (&after, current, &comparison.current),
+    ];
+    for (side, path, place) in sides {
         if side.is_empty() {
-            comparison.empty.push(format!("there is no result in {place}"));
+            comparison.empty.push(match path.exists() {
+                true => format!("there is no result in {place}"),
+                false => format!("{place} is not found"),
+            });
         }
     }
     comparison.problems.extend(before.problems);
