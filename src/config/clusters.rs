@@ -51,12 +51,13 @@ pub(crate) trait Settings {
         None
     }
 
-    /// Whether jobs on so many nodes can be run to their end without a workflow.
+    /// Whether jobs on so many nodes can be run to their end from here, without a workflow: their servers are this host's
+    /// own, or a scheduler's. Launch scripts and srt-slurm expect a runner's checkout and its clean-up steps.
     fn runs_locally(&self, _nodes: NodeKind) -> bool {
         false
     }
 
-    /// Whether a job has its runner's node to itself.
+    /// Whether a job has its runner's node to itself, GPUs and names of containers and Slurm jobs included.
     fn takes_a_node(&self) -> bool {
         true
     }
@@ -84,7 +85,8 @@ macro_rules! backend {
                 match self { $(Self::$backend(_) => $name,)+ }
             }
 
-            fn settings(&self) -> &dyn Settings {
+            /// Its settings, as those of any backend.
+            pub(crate) fn settings(&self) -> &dyn Settings {
                 match self { $(Self::$backend(settings) => settings,)+ }
             }
 
@@ -177,40 +179,15 @@ pub struct Cluster {
 }
 
 impl Backend {
-    /// Whether jobs on so many nodes can be run to their end from here, without a workflow: their servers are this host's
-    /// own, or a scheduler's. Launch scripts and srt-slurm expect a runner's checkout and its clean-up steps.
-    #[must_use]
-    pub fn runs_locally(&self, nodes: NodeKind) -> bool {
-        self.settings().runs_locally(nodes)
-    }
-
-    /// Whether a job has its runner's node to itself, GPUs and names of containers and Slurm jobs included.
-    #[must_use]
-    pub fn takes_a_node(&self) -> bool {
-        self.settings().takes_a_node()
-    }
-
-    /// What it starts a job with.
-    #[must_use]
-    pub fn needs(&self) -> Needs<'_> {
-        self.settings().needs()
-    }
-
     /// The launch script of a runner, from the checkout's root, where the backend looks for one.
     #[must_use]
     pub fn script_of(&self, runner: &str) -> Option<String> {
-        match self.needs() {
+        match self.settings().needs() {
             Needs::Script(named) | Needs::ScriptOrEngine(named) => {
                 named.map(str::to_owned).or_else(|| fleet_script(runner))
             }
             Needs::Nothing | Needs::Engine => None,
         }
-    }
-
-    /// Whether a launch script mounts the checkout itself, at `/workspace`; else the job sees it at its own path.
-    #[must_use]
-    pub fn script_mounts(&self) -> bool {
-        self.settings().script_mounts()
     }
 
     /// The eval task of rows that name no suite, where the cluster has one of its own.
