@@ -3,6 +3,7 @@
 //! The modules stand in the order in which data flows.
 
 pub(crate) mod artifacts;
+pub mod backends;
 pub(crate) mod changelog;
 pub mod cli;
 pub mod config;

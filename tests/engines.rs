@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use sweepctl::config::fleet::{Fleet, FleetFiles};
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::step::environment::{self, Environment, Place};
-use sweepctl::step::launch::backend::{Intent, Prepared};
-use sweepctl::step::launch::backends;
+use sweepctl::step::launch::backend::{self, Intent, Prepared};
 
 use crate::corpus::corpus;
 use crate::support::{commit, git, project, run, stderr, write};
@@ -28,7 +27,7 @@ fn intend(fleet: &Fleet, row: &Value, runner: &str, checkout: &Path) -> Result<I
     let none = indexmap::IndexMap::new();
     environment::add(&mut environment, &none, fleet, &envelope, runner).map_err(|error| error.to_string())?;
     let label = &envelope.row.topology.runner;
-    let backend = backends::of(fleet, Some(&envelope), label, runner, None).map_err(|error| error.message)?;
+    let backend = backend::of(fleet, Some(&envelope), label, runner, None).map_err(|error| error.message)?;
     let job = Prepared {
         envelope: &envelope,
         environment: &environment,

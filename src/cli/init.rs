@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::output;
 use super::render::rendered;
 use super::shell_library;
-use crate::config::clusters::Runtime;
+use crate::backends::container::Runtime;
 use crate::config::problem::{Problem, Problems};
 use crate::config::workflows::Workflows;
 use crate::step::job_folder::LIBRARY;

@@ -15,10 +15,9 @@ use crate::matrix::envelope::Envelope;
 use crate::process::Cancellation;
 use crate::runner::{self, RunnerFile};
 use crate::step::environment::{self, Environment};
-use crate::step::launch::backend::Backend;
-use crate::step::launch::backend::{Intent, Prepared};
+use crate::step::launch::backend::{self, Backend, Intent, Prepared};
 use crate::step::launch::failure::EXIT_CODES;
-use crate::step::launch::{self, Limits, backends, leftovers, preflight};
+use crate::step::launch::{self, Limits, leftovers, preflight};
 use crate::step::places::LAUNCHED;
 
 /// Launch a job on its runner, and check what it leaves
@@ -144,8 +143,8 @@ impl Launch {
         let tasks = launch::task_names(envelope, task.as_deref());
         let (label, runner) = (&envelope.row.topology.runner, &place.runner_name);
         let backend = match self.on_node {
-            true => backends::on_node(&fleet, envelope, runner, task),
-            false => backends::of(&fleet, Some(envelope), label, runner, task),
+            true => backend::on_node(&fleet, envelope, runner, task),
+            false => backend::of(&fleet, Some(envelope), label, runner, task),
         };
         let backend = backend.map_err(Problems::from)?;
         let idle = fleet.clusters.of(runner).and_then(|(_, cluster)| cluster.idle_minutes);
@@ -196,7 +195,7 @@ impl Launch {
         let backend = self
             .fleet
             .load()
-            .and_then(|fleet| backends::of(&fleet, None, &runner, &runner, None).map_err(Problems::from));
+            .and_then(|fleet| backend::of(&fleet, None, &runner, &runner, None).map_err(Problems::from));
         let released = match backend {
             Ok(backend) => launch::release(&*backend, &runner, &state)?,
             // The checkout may be what failed: processes are found without it.

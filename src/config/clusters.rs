@@ -1,18 +1,12 @@
 //! `configs/clusters.yaml`: what starts a job on which runners.
 //!
 //! A runner belongs to the cluster that names it, else to the one that its fleet belongs to. A cluster has one
-//! backend, and the fields of that backend alone: each backend's are a file here, and a line of the table below.
+//! backend, and the fields of that backend alone, which `backends` has.
 
 pub mod command;
-mod container;
-mod decode;
-mod local;
-mod script;
+pub(crate) mod decode;
+mod host;
 mod served;
-mod slurm;
-mod srt;
-mod srt_schema;
-pub mod uses;
 
 use std::sync::Arc;
 
@@ -24,15 +18,10 @@ use super::problem::Problems;
 use super::runners::Runners;
 use super::source::Source;
 use super::types::NodeKind;
+use crate::backends;
 pub use command::{Command, Template};
-pub use container::{Container, Gpus, Mount, Runtime};
-pub use local::Local;
-pub use script::Script;
+pub use host::{Gpus, Mount};
 pub use served::Served;
-pub use slurm::{InContainer, Slurm};
-pub use srt::Srt;
-pub use srt_schema::Schema;
-pub use uses::Uses;
 
 /// What a backend starts a job with, as far as it is known before one is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,8 +36,8 @@ pub enum Needs<'a> {
     ScriptOrEngine(Option<&'a str>),
 }
 
-/// The settings of a backend.
-trait Settings {
+/// The settings of a backend. What others ask of every backend is a method here; how its jobs run is none of it.
+pub(crate) trait Settings {
     /// Reads its fields of a cluster.
     fn decode(d: &mut Decoder, fields: &mut Fields<'_, '_>) -> Option<Self>
     where
@@ -62,12 +51,13 @@ trait Settings {
         None
     }
 
-    /// Whether jobs on so many nodes can be run to their end without a workflow.
+    /// Whether jobs on so many nodes can be run to their end from here, without a workflow: their servers are this host's
+    /// own, or a scheduler's. Launch scripts and srt-slurm expect a runner's checkout and its clean-up steps.
     fn runs_locally(&self, _nodes: NodeKind) -> bool {
         false
     }
 
-    /// Whether a job has its runner's node to itself.
+    /// Whether a job has its runner's node to itself, GPUs and names of containers and Slurm jobs included.
     fn takes_a_node(&self) -> bool {
         true
     }
@@ -78,12 +68,12 @@ trait Settings {
     }
 }
 
-macro_rules! backends {
-    ($($(#[doc = $doc:literal])+ $name:literal => $backend:ident,)+) => {
+macro_rules! backend {
+    ($($(#[doc = $doc:literal])+ $name:literal => $module:ident::$backend:ident,)+) => {
         /// What starts jobs.
         #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
         #[schemars(tag = "backend", rename_all = "kebab-case")]
-        pub enum Backend { $($(#[doc = $doc])+ $backend($backend),)+ }
+        pub enum Backend { $($(#[doc = $doc])+ $backend(backends::$module::$backend),)+ }
 
         impl Backend {
             /// Every backend's name, as in `backend: script`.
@@ -95,14 +85,15 @@ macro_rules! backends {
                 match self { $(Self::$backend(_) => $name,)+ }
             }
 
-            fn settings(&self) -> &dyn Settings {
+            /// Its settings, as those of any backend.
+            pub(crate) fn settings(&self) -> &dyn Settings {
                 match self { $(Self::$backend(settings) => settings,)+ }
             }
 
             fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
                 let choices = [$(($name, $name)),+];
                 match f.required(d, "backend", |d, n, name| d.choice(n, name, &choices))? {
-                    $($name => $backend::decode(d, f).map(Self::$backend),)+
+                    $($name => backends::$module::$backend::decode(d, f).map(Self::$backend),)+
                     _ => None,
                 }
             }
@@ -110,20 +101,7 @@ macro_rules! backends {
     };
 }
 
-// A backend's settings; what runs its jobs is a line of `step::launch::backends`. What others ask of every backend is a
-// method of `Settings`.
-backends! {
-    /// The fleet's own launch script.
-    "script" => Script,
-    /// A server on the runner's host.
-    "local" => Local,
-    /// A batch job of Slurm.
-    "slurm" => Slurm,
-    /// A container on the runner's host.
-    "container" => Container,
-    /// srt-slurm, NVIDIA's launcher of multi-node servers.
-    "srt" => Srt,
-}
+backends::table!(backend);
 
 /// The clusters file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
@@ -201,40 +179,15 @@ pub struct Cluster {
 }
 
 impl Backend {
-    /// Whether jobs on so many nodes can be run to their end from here, without a workflow: their servers are this host's
-    /// own, or a scheduler's. Launch scripts and srt-slurm expect a runner's checkout and its clean-up steps.
-    #[must_use]
-    pub fn runs_locally(&self, nodes: NodeKind) -> bool {
-        self.settings().runs_locally(nodes)
-    }
-
-    /// Whether a job has its runner's node to itself, GPUs and names of containers and Slurm jobs included.
-    #[must_use]
-    pub fn takes_a_node(&self) -> bool {
-        self.settings().takes_a_node()
-    }
-
-    /// What it starts a job with.
-    #[must_use]
-    pub fn needs(&self) -> Needs<'_> {
-        self.settings().needs()
-    }
-
     /// The launch script of a runner, from the checkout's root, where the backend looks for one.
     #[must_use]
     pub fn script_of(&self, runner: &str) -> Option<String> {
-        match self.needs() {
+        match self.settings().needs() {
             Needs::Script(named) | Needs::ScriptOrEngine(named) => {
                 named.map(str::to_owned).or_else(|| fleet_script(runner))
             }
             Needs::Nothing | Needs::Engine => None,
         }
-    }
-
-    /// Whether a launch script mounts the checkout itself, at `/workspace`; else the job sees it at its own path.
-    #[must_use]
-    pub fn script_mounts(&self) -> bool {
-        self.settings().script_mounts()
     }
 
     /// The eval task of rows that name no suite, where the cluster has one of its own.

@@ -89,6 +89,7 @@ const AREAS: &[(&str, &Finding)] = &[
     ("cli/recover", &GITHUB),
     ("cli/reuse", &GITHUB),
     ("cli/verdict", &GITHUB),
+    ("backends/", &LAUNCH),
     ("step/launch/", &LAUNCH),
     ("step/local_run/", &LAUNCH),
     ("cli/launch", &LAUNCH),

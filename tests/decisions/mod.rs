@@ -232,7 +232,6 @@ fn exchanging_any_two_labels_breaks_the_table() {
     for (index, one) in names.iter().enumerate() {
         pairs.extend(names[index + 1..].iter().map(|other| (*one, *other)));
     }
-    assert_eq!(pairs.len(), 28);
     let missed = misses(&pairs, |(one, other)| {
         let text = swapped(one, other);
         assert_ne!(text, BUILT_IN, "{one}, {other}");

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use sweepctl::backends::container::Runtime;
 use sweepctl::config::clusters::command::{placeholders, variable};
-use sweepctl::config::clusters::{Backend, Clusters, Gpus, Runtime, fleet, fleet_script};
+use sweepctl::config::clusters::{Backend, Clusters, Gpus, fleet, fleet_script};
 use sweepctl::config::fields::PassedField;
 use sweepctl::config::fleet::{Fleet, FleetFiles};
 use sweepctl::config::kind::Kind;

@@ -10,8 +10,7 @@ use sweepctl::config::fleet::{Fleet, FleetFiles};
 use sweepctl::config::source::Source;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::step::environment::{self, Environment, Place};
-use sweepctl::step::launch::backend::{Intent, Prepared};
-use sweepctl::step::launch::backends;
+use sweepctl::step::launch::backend::{self, Intent, Prepared};
 
 use crate::corpus::corpus;
 use crate::support;
@@ -64,7 +63,7 @@ fn intended(job: &Envelope, fleet: &Fleet, workspace: &Path) -> Result<(Intent, 
     environment::add(&mut environment, &IndexMap::new(), fleet, job, RUNNER)
         .map_err(|problems| problems.to_string())?;
     let label = &job.row.topology.runner;
-    let backend = backends::of(fleet, Some(job), label, RUNNER, None).map_err(|problem| problem.message)?;
+    let backend = backend::of(fleet, Some(job), label, RUNNER, None).map_err(|problem| problem.message)?;
     let prepared = Prepared {
         envelope: job,
         environment: &environment,

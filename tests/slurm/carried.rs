@@ -4,11 +4,11 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
-use sweepctl::config::clusters::{Schema, Srt};
+use sweepctl::backends::srt::{Srt, SrtBackend};
+use sweepctl::config::recipe::Schema;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::step::environment::{Environment, Place};
 use sweepctl::step::launch::backend::{Backend, Prepared};
-use sweepctl::step::launch::srt::SrtBackend;
 
 use super::launcher::envelope;
 use super::srt::{FIELDS, row};

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use sweepctl::config::clusters::{Schema, Srt};
+use sweepctl::backends::slurm::gpus_per_node;
+use sweepctl::backends::srt::{Srt, SrtBackend};
+use sweepctl::config::recipe::Schema;
 use sweepctl::config::runners::Runners;
 use sweepctl::config::source::Source;
 use sweepctl::matrix::envelope::Envelope;
 use sweepctl::step::environment::{Environment, Place};
 use sweepctl::step::launch::backend::{Backend, Prepared};
-use sweepctl::step::launch::slurm::gpus_per_node;
-use sweepctl::step::launch::srt::SrtBackend;
 
 use super::launcher::envelope;
 use crate::support;

@@ -163,7 +163,7 @@ impl Template {
     }
 
     /// Reads a text.
-    pub(in crate::config) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
+    pub(crate) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
         let text = d.string(node, name)?;
         match parts(&text) {
             Ok(parts) => Some(Self(parts)),
@@ -197,7 +197,7 @@ impl Command {
     }
 
     /// Reads a list of arguments.
-    pub(in crate::config) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
+    pub(crate) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
         let arguments = d.list(node, name, 1, |d, item| Template::decode(d, item, name))?;
         arguments.first()?;
         if program(&arguments).is_none() {

@@ -107,18 +107,18 @@ fn claim(
 const MAX_SECONDS: u64 = 86_400;
 
 /// The port of a server.
-pub(super) fn port(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u16> {
+pub(crate) fn port(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u16> {
     let port = d.integer_up_to(node, name, u64::from(u16::MAX))?;
     u16::try_from(port).ok()
 }
 
 /// Seconds, at most a day.
-pub(super) fn seconds(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
+pub(crate) fn seconds(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<u64> {
     d.integer_up_to(node, name, MAX_SECONDS)
 }
 
 /// A string of some form.
-pub(super) fn matching(
+pub(crate) fn matching(
     d: &mut Decoder,
     node: &Node<'_>,
     name: &str,
@@ -140,7 +140,7 @@ pub(super) fn matching(
 }
 
 /// A path inside the repository.
-pub(super) fn inside(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
+pub(crate) fn inside(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let is = |text: &str| Path::new(text).components().all(|c| matches!(c, Component::Normal(_)));
     matching(
         d,
@@ -152,7 +152,7 @@ pub(super) fn inside(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Str
 }
 
 /// A path that begins at the root and can stand in a mount option.
-pub(super) fn absolute(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
+pub(crate) fn absolute(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     let is = |text: &str| {
         let up = Path::new(text).components().any(|c| c == Component::ParentDir);
         text.starts_with('/') && !up && !text.contains([':', ',', '"', '\n'])

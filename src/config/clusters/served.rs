@@ -22,7 +22,7 @@ pub struct Served {
 
 impl Served {
     /// Reads the fields of a cluster.
-    pub(super) fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Self {
+    pub(crate) fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Self {
         Self {
             port: f.optional(d, "port", port),
             ready_timeout_seconds: f

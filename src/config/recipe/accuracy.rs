@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
+use super::Schema;
 use super::edit::{self, Change};
 use super::parameters::{
     Benchmark, Default, EFFORT, Kind, LM_EVAL_VARIABLES, Parameter, Place, THINKING, needs_thinking,
 };
 use super::read::{Recipe, field, text, value};
-use crate::config::clusters::Schema;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::tree;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
+use super::Schema;
 use super::parameters::{Benchmark, EFFORT, Kind, Parameter, Place, THINKING, needs_thinking};
 use super::read::{Recipe, Role, field, number, option, text, value};
-use crate::config::clusters::Schema;
 use crate::config::problem::{Problem, Problems, Span, nearest};
 use crate::config::source::Source;
 use crate::config::tree::{self, Node, Value};

@@ -6,5 +6,7 @@ pub mod check;
 mod edit;
 pub mod parameters;
 mod read;
+mod schema;
 
 pub use parameters::Benchmark;
+pub use schema::Schema;

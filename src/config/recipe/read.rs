@@ -6,8 +6,8 @@ use crate::config::source::Source;
 use crate::config::tree::{Node, Value};
 use crate::findings::recipe as findings;
 
+use super::Schema;
 use super::parameters::{AIME_COMMAND, Benchmark};
-use crate::config::clusters::Schema;
 
 /// A number and its place.
 pub(super) type Number = Option<(u64, Span)>;

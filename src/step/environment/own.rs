@@ -97,12 +97,12 @@ fn launchers_mount_it(fleet: &Fleet, runner: &str, checkout: &Path) -> bool {
     let Some((_, cluster)) = fleet.clusters.of(runner) else {
         return true;
     };
-    let runs_script = match cluster.backend.needs() {
+    let runs_script = match cluster.backend.settings().needs() {
         Needs::Script(_) | Needs::ScriptOrEngine(Some(_)) => true,
         Needs::ScriptOrEngine(None) => fleet_script(runner).is_some_and(|script| checkout.join(script).is_file()),
         Needs::Nothing | Needs::Engine => false,
     };
-    runs_script && cluster.backend.script_mounts()
+    runs_script && cluster.backend.settings().script_mounts()
 }
 
 /// The value of a variable that a repository adds.

@@ -1,13 +1,10 @@
 //! Launch: an envelope becomes a running server and a measured result, on the backend of the runner's cluster.
 
 pub mod backend;
-pub mod backends;
 pub(crate) mod child;
-pub(crate) mod container;
 pub(crate) mod failure;
 pub(crate) mod hub;
 pub(crate) mod leftovers;
-pub(crate) mod local;
 pub(crate) mod outputs;
 pub(crate) mod preflight;
 mod progress;
@@ -15,8 +12,6 @@ pub(crate) mod runnable;
 pub(crate) mod script;
 pub(crate) mod served;
 pub(crate) mod serving;
-pub mod slurm;
-pub mod srt;
 
 use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -87,10 +82,10 @@ pub fn launch(
     let _lock = lock(job.state).map_err(infrastructure)?;
     leftovers::adopt();
     clear(backend, job, show)?;
-    let intent = backend.intend(job);
-    let intent = intent.map_err(|problems| Failure::new(Kind::Preflight, problems))?;
+    let unfit = |problems: Problems| Failure::new(Kind::Preflight, problems);
+    backend.intend(job).map_err(unfit)?;
     preflight::check(backend, job, limits.preflight, cancel, show)?;
-    lay_folder(intent.backend, job, show)?;
+    lay_folder(backend, job, show)?;
     leftovers::mark(job.state).map_err(|error| {
         let name = job.state.display().to_string();
         infrastructure(Problem::file(
@@ -215,10 +210,10 @@ fn clear(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) 
 }
 
 /// Lays the job's folder into the checkout. Where it cannot be written, only jobs whose scripts read it end here.
-fn lay_folder(backend: &str, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
+fn lay_folder(backend: &dyn Backend, job: &Prepared<'_>, show: &mut dyn FnMut(&str)) -> Result<(), Failure> {
     let laid = job_folder::lay(job.workspace, job.envelope, job.environment, &Mask::of_environment());
     let Err(problem) = laid else { return Ok(()) };
-    if backend != "local" && job_folder::is_needed(job.workspace) {
+    if backend.runs_scripts() && job_folder::is_needed(job.workspace) {
         return Err(infrastructure(problem));
     }
     show(&format!("launch: warning: {}", problem.message));

@@ -67,7 +67,7 @@ fn command(row: &Row, fleet: &Fleet, runner: &str, has: &Has<'_>) -> Result<(), 
             path => Err(format!("there is no launch script `{}`", path.unwrap_or_default())),
         }
     };
-    let found = match cluster.backend.needs() {
+    let found = match cluster.backend.settings().needs() {
         Needs::Nothing => Ok(()),
         Needs::Engine => engine().map_err(|problem| problem.message),
         Needs::Script(named) | Needs::ScriptOrEngine(named @ Some(_)) => script(named),

@@ -1,29 +1,21 @@
-//! The backend of fleets that bring their own launch script.
-
-mod uses;
+//! The launch script of a fleet, for the backends that look for one.
 
 use std::path::{Path, PathBuf};
 
-use super::backend::{Backend, Intent, Prepared, Show};
-use super::preflight::Node;
 use super::serving::Serving;
-use super::{LAUNCH_LOG, child};
-use crate::config::clusters::{self, Uses};
-use crate::config::problem::{Problem, Problems};
-use crate::process::{self, Cancellation, Outcome};
+use crate::config::clusters;
+use crate::config::problem::Problem;
 
-/// Runs a script of the checkout, with bash.
+/// A script of the checkout that starts jobs.
 #[derive(Debug, Clone)]
-pub(crate) struct Script {
+pub(crate) struct LaunchScript {
     /// The script, from the checkout's root.
     pub path: String,
     /// Whether the cluster names it.
     named: bool,
-    /// What it starts that may outlive it.
-    uses: Uses,
 }
 
-impl Script {
+impl LaunchScript {
     /// The script of a cluster's settings, or the one of the runner's fleet.
     ///
     /// # Errors
@@ -31,21 +23,9 @@ impl Script {
     pub(crate) fn new(path: Option<&str>, runner: &str) -> Result<Self, Problem> {
         let named = path.is_some();
         let path = path.map(str::to_owned).or_else(|| clusters::fleet_script(runner));
-        let uses = Uses::default();
-        path.map(|path| Self { path, named, uses }).ok_or_else(|| {
+        path.map(|path| Self { path, named }).ok_or_else(|| {
             Problem::file("", format!("no launch script can be named after the runner `{runner}`"))
                 .hint("give the cluster a `path` in configs/clusters.yaml")
-        })
-    }
-
-    /// The script of a cluster's settings, with what it uses.
-    ///
-    /// # Errors
-    /// As [`Script::new`].
-    pub(crate) fn with(settings: &clusters::Script, runner: &str) -> Result<Self, Problem> {
-        Ok(Self {
-            uses: settings.uses.clone(),
-            ..Self::new(settings.path.as_deref(), runner)?
         })
     }
 
@@ -61,9 +41,7 @@ impl Script {
         let message = format!("there is no launch script `{}`", file.display());
         Err(Problem::file(&self.path, message).hint("write it, or name another by the cluster's `path`"))
     }
-}
 
-impl Script {
     /// What serves instead of the script: nothing where the checkout has one, or the cluster names one.
     ///
     /// # Errors
@@ -81,44 +59,5 @@ impl Script {
             problem.message = format!("there is no launch script `{}`, and {}", self.path, problem.message);
             problem
         })
-    }
-}
-
-impl Backend for Script {
-    fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
-        let file = job.workspace.join(&self.path).display().to_string();
-        Ok(Intent {
-            backend: "script",
-            commands: vec![vec!["bash".to_owned(), file]],
-            files: Vec::new(),
-        })
-    }
-
-    fn preflight(&self, node: &mut Node<'_>) {
-        node.note(self.find(node.job.workspace).map(drop));
-        node.model_folder(|path| Some(path.to_owned()));
-    }
-
-    fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
-        let mut command = child::command("bash", job);
-        command.arg(self.find(job.workspace)?).current_dir(job.workspace);
-        let outcome = process::run(command, &child::watch(job, LAUNCH_LOG), cancel, show);
-        // What it started may outlive it: an allocation of Slurm does.
-        let within = if cancel.signal().is_some() {
-            uses::CANCEL
-        } else {
-            uses::RELEASE
-        };
-        let released = uses::release(&self.uses, job.runner, within);
-        let outcome = outcome.map_err(|error| Problem::file("", error.to_string()))?;
-        for released in released? {
-            show(&format!("launch: released {released} of this job"));
-        }
-        Ok(outcome)
-    }
-
-    fn release(&self, runner: &str, _: &Path) -> Result<Vec<String>, Problem> {
-        // Its processes are marked, and the launch ends those.
-        uses::release(&self.uses, runner, uses::RELEASE)
     }
 }

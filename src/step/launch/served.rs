@@ -54,7 +54,7 @@ impl Around for Bare {
 
 /// What of a cluster's settings a served job needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub(crate) struct Place {
     /// The server's port; a free one is taken unless given.
     pub port: Option<u16>,
     /// Seconds within which the server must be ready.
@@ -68,7 +68,7 @@ pub struct Place {
 impl Place {
     /// The place of a cluster's settings.
     #[must_use]
-    pub fn of(settings: &clusters::Served, task: Option<String>, client_log: &'static str) -> Self {
+    pub(crate) fn of(settings: &clusters::Served, task: Option<String>, client_log: &'static str) -> Self {
         Self {
             port: settings.port,
             ready: settings.ready_timeout_seconds,

@@ -2,9 +2,8 @@
 
 use indexmap::IndexMap;
 
-use crate::config::clusters::Local;
 use crate::config::clusters::command::{self, NoValue, Template, fill};
-use crate::config::engines::{Condition, Conditions, Engine, Engines, HEALTH, Item, Override, Subject};
+use crate::config::engines::{Condition, Conditions, Engine, Engines, Item, Override, Subject};
 use crate::config::fields::{Field, Size};
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, nearest};
@@ -60,19 +59,6 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The commands that a cluster names, whatever its rows' engine is; `None` where it leaves them to the engine.
-    #[must_use]
-    pub fn of_cluster(settings: &Local) -> Option<Self> {
-        let server = settings.server_command.as_ref()?;
-        Some(Self {
-            whose: "the runner's cluster".to_owned(),
-            server: server.0.clone(),
-            client: settings.throughput_command.as_ref().map(|command| command.0.clone()),
-            health: HEALTH.to_owned(),
-            files: IndexMap::new(),
-        })
-    }
-
     /// The commands of a row's engine; `config_key` is that of the row's config, where it is known.
     ///
     /// # Errors

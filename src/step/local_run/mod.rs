@@ -135,7 +135,7 @@ fn on_a_runner(envelope: Envelope, fleet: &Fleet) -> Result<Chosen, Problem> {
         return Err(refused(format!("no cluster starts jobs on `{label}`")));
     };
     let backend = &cluster.backend;
-    if !backend.runs_locally(envelope.row.node_kind()) {
+    if !backend.settings().runs_locally(envelope.row.node_kind()) {
         let nodes = match envelope.row.node_kind() {
             NodeKind::Single => "",
             NodeKind::Multi => " on several nodes",
@@ -147,7 +147,7 @@ fn on_a_runner(envelope: Envelope, fleet: &Fleet) -> Result<Chosen, Problem> {
     }
     Ok(Chosen {
         runner: runner.clone(),
-        alone: backend.takes_a_node(),
+        alone: backend.settings().takes_a_node(),
         script: backend.script_of(runner).filter(|script| Path::new(script).is_file()),
         envelope,
     })

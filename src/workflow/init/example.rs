@@ -1,6 +1,7 @@
 //! An example of a launch path: what a starter says of hardware that it is told.
 
-use crate::config::clusters::{Gpus, Runtime};
+use crate::backends::container::Runtime;
+use crate::config::clusters::Gpus;
 use crate::config::problem::{Problem, nearest};
 
 /// GPU nodes by name. A node's number of GPUs and a GPU's memory in GB are those of its maker's product pages: NVIDIA

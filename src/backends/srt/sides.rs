@@ -1,9 +1,9 @@
 //! What a row deploys, in srt-slurm's words.
 
+use crate::backends::slurm::of_role;
 use crate::config::master::search_space::Nodes;
 use crate::config::types::Role;
 use crate::matrix::row::Topology;
-use crate::step::launch::slurm::of_role;
 
 /// Workers of one role.
 #[derive(Debug, Clone, PartialEq, Eq)]

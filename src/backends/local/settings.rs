@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 
-use super::{Command, Needs, Served, Settings};
+use crate::config::clusters::{Command, Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::types::NodeKind;
 

@@ -5,12 +5,11 @@
 use std::process::Command;
 use std::time::Duration;
 
-use crate::config::clusters::Uses;
-use crate::config::clusters::uses::Program;
+use super::settings::{Program, Script};
+use crate::backends::container;
+use crate::backends::slurm;
 use crate::config::problem::Problem;
 use crate::process::{self, Cancellation, Watch};
-use crate::step::launch::container;
-use crate::step::launch::slurm;
 
 /// Within which jobs are gone where the step was cancelled.
 pub(super) const CANCEL: Duration = slurm::CANCEL;
@@ -33,12 +32,12 @@ const NODES_TIME: Duration = Duration::from_secs(3);
 ///
 /// # Errors
 /// Slurm or the container command does not answer, or something is still there.
-pub(super) fn release(uses: &Uses, runner: &str, within: Duration) -> Result<Vec<String>, Problem> {
+pub(super) fn release(settings: &Script, runner: &str, within: Duration) -> Result<Vec<String>, Problem> {
     let mut said = Vec::new();
     // Of jobs that ended lately too: their containers may be left.
     let mut ids = Vec::new();
-    if uses.uses.contains(&Program::Slurm) {
-        let names = uses.jobs(runner);
+    if settings.uses.contains(&Program::Slurm) {
+        let names = settings.jobs(runner);
         let queue = slurm::queue().map_err(|failure| {
             let message = format!("jobs of {runner} may be left, and the queue cannot be read: {failure}");
             Problem::file("", message).hint("release again once `squeue --me` answers")
@@ -54,23 +53,23 @@ pub(super) fn release(uses: &Uses, runner: &str, within: Duration) -> Result<Vec
         ids.extend(own.iter().map(|job| job.id.clone()));
         // Only while its job lives can a node be reached; a cancelled step has no time for it, and the next one does it.
         let running = alive.iter().filter(|job| job.state == "RUNNING" && within > CANCEL);
-        for (job, runtime) in running.flat_map(|job| runtimes(uses).map(move |runtime| (job, runtime))) {
+        for (job, runtime) in running.flat_map(|job| runtimes(settings).map(move |runtime| (job, runtime))) {
             said.extend(on_nodes(runtime, &job.id));
         }
         slurm::end(&left, within, &mut || {})?;
     }
-    for runtime in runtimes(uses) {
-        said.extend(containers(runtime, &uses.containers(runner), &ids)?);
+    for runtime in runtimes(settings) {
+        said.extend(containers(runtime, &settings.containers(runner), &ids)?);
     }
     Ok(said)
 }
 
 /// The container commands that scripts use.
-fn runtimes(uses: &Uses) -> impl Iterator<Item = &'static str> {
+fn runtimes(settings: &Script) -> impl Iterator<Item = &'static str> {
     let known = [(Program::Docker, "docker"), (Program::Podman, "podman")];
     known
         .into_iter()
-        .filter_map(|(program, runtime)| uses.uses.contains(&program).then_some(runtime))
+        .filter_map(|(program, runtime)| settings.uses.contains(&program).then_some(runtime))
 }
 
 /// Removes the containers of a Slurm job on its nodes: their daemon is not the job's, and leaves them when it ends. Says

@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use super::FOLDER;
-use crate::config::clusters::{InContainer, Mount, Slurm};
+use super::settings::{InContainer, Slurm};
+use crate::backends::container::image;
+use crate::config::clusters::Mount;
 use crate::config::fleet::FleetFiles;
 use crate::config::problem::Problem;
 use crate::step::launch::backend::Prepared;
-use crate::step::launch::container::image;
-use crate::step::launch::served::{Around, Place};
+use crate::step::launch::served::{Around, Bare};
 use crate::step::launch::serving::Serving;
 
 /// The log of a client on a node; the launch keeps the job's whole output in one of its own.
-const CLIENT_LOG: &str = "client.log";
+pub(super) const CLIENT_LOG: &str = "client.log";
 
 /// What serves rows without a launch script.
 #[derive(Debug, Clone)]
@@ -60,26 +61,18 @@ impl OnNode {
     }
 }
 
-/// Where a served job of a cluster runs on its node.
-#[must_use]
-pub fn place(settings: &Slurm, task: Option<String>) -> Place {
-    Place::of(&settings.served, task, CLIENT_LOG)
+/// What servers of a cluster run in on their node.
+pub(super) fn around(settings: &Slurm) -> Box<dyn Around> {
+    let mounts = settings.mounts.clone();
+    match settings.container {
+        Some(InContainer::Pyxis) => Box::new(Pyxis { mounts }),
+        None => Box::new(Bare),
+    }
 }
 
 /// The row's image, through pyxis.
-#[derive(Debug, Clone)]
-pub struct Pyxis {
+struct Pyxis {
     mounts: Vec<Mount>,
-}
-
-impl Pyxis {
-    /// What servers of a cluster run in; `None` where that is the node itself.
-    #[must_use]
-    pub fn of(settings: &Slurm) -> Option<Self> {
-        settings.container.map(|InContainer::Pyxis| Self {
-            mounts: settings.mounts.clone(),
-        })
-    }
 }
 
 impl Around for Pyxis {

@@ -6,6 +6,7 @@ mod carry;
 mod recipe;
 mod results;
 mod schema1;
+mod settings;
 mod sides;
 mod write;
 
@@ -17,16 +18,16 @@ use std::time::{Duration, Instant, SystemTime};
 
 use regex::Regex;
 
-use super::LAUNCH_LOG;
-use super::backend::{Backend, Intent, Prepared, Show};
-use super::preflight::Node;
 use super::slurm::{self, Job, Record};
-use crate::config::clusters::Srt;
 use crate::config::problem::{Problem, Problems};
 use crate::config::yaml;
 use crate::process::{Cancellation, Outcome, Stop, Watch};
 use crate::secrets::{self, Mask};
+use crate::step::launch::LAUNCH_LOG;
+use crate::step::launch::backend::{Backend, Intent, Launches, Prepared, Show, Wanted};
+use crate::step::launch::preflight::Node;
 use crate::step::results::file;
+pub use settings::Srt;
 
 /// The folder of this backend in the state folder.
 const FOLDER: &str = "srt";
@@ -124,6 +125,16 @@ impl SrtBackend {
             Problem::file("", error.to_string())
                 .hint("install srt-slurm on the runner, so that `srtctl` is on its PATH")
         })
+    }
+}
+
+impl Launches for Srt {
+    fn backend(&self, wanted: Wanted<'_>) -> Result<Box<dyn Backend>, Problem> {
+        Ok(Box::new(SrtBackend {
+            settings: self.clone(),
+            gpus_per_node: slurm::gpus_per_node(&wanted.fleet.runners, wanted.label, wanted.runner),
+            mask: Mask::of_environment(),
+        }))
     }
 }
 

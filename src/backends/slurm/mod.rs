@@ -10,6 +10,7 @@ mod jobs;
 mod nodes;
 pub mod on_node;
 mod release;
+mod settings;
 mod state;
 mod submit;
 mod tail;
@@ -17,16 +18,18 @@ mod tail;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::config::clusters::Slurm;
+use crate::backends::local::LocalBackend;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome, Stop};
 use crate::secrets::Mask;
 use crate::step::results::file;
 
-use super::LAUNCH_LOG;
-use super::backend::{Backend, Intent, Prepared, Show};
-use super::preflight::Node;
-use super::script::Script;
+use crate::step::launch::LAUNCH_LOG;
+use crate::step::launch::backend::{Backend, Intent, Launches, Prepared, Show, Wanted};
+use crate::step::launch::preflight::Node;
+use crate::step::launch::script::LaunchScript;
+use crate::step::launch::served::Place;
+use crate::step::launch::serving::Serving;
 use on_node::OnNode;
 use submit::Submitted;
 
@@ -34,6 +37,7 @@ pub(super) use follow::{Job, follow};
 pub(super) use jobs::{Record, folder, queue};
 pub use nodes::{gpus_per_node, of_role};
 pub(super) use release::{CANCEL, end, release};
+pub use settings::Slurm;
 pub(super) use state::is_over;
 pub(super) use submit::check;
 
@@ -76,7 +80,7 @@ impl Batch {
 impl SlurmBackend {
     /// The launch script, where the checkout has it or the cluster names it; else the row is served on the node.
     fn batch(&self, job: &Prepared<'_>) -> Result<Batch, Problem> {
-        let script = Script::new(self.settings.path.as_deref(), job.runner)?;
+        let script = LaunchScript::new(self.settings.path.as_deref(), job.runner)?;
         Ok(match script.or_engine(job.workspace, &self.on_node.serving)? {
             None => Batch::Script(script.path),
             Some(_) => Batch::Served(self.on_node.command(job)?),
@@ -142,6 +146,29 @@ impl SlurmBackend {
             Batch::Script(path) => plain_file(job.workspace, Path::new(&path)).map(drop),
             Batch::Served(_) => Ok(()),
         }
+    }
+}
+
+impl Launches for Slurm {
+    fn backend(&self, wanted: Wanted<'_>) -> Result<Box<dyn Backend>, Problem> {
+        Ok(Box::new(SlurmBackend {
+            settings: self.clone(),
+            gpus_per_node: gpus_per_node(&wanted.fleet.runners, wanted.label, wanted.runner),
+            mask: Mask::of_environment(),
+            on_node: OnNode {
+                serving: wanted.engine,
+                fleet: wanted.fleet.files.clone(),
+                task: wanted.task,
+            },
+        }))
+    }
+
+    fn on_node(&self, engine: Result<Serving, Problem>, task: Option<String>) -> Option<Box<dyn Backend>> {
+        Some(Box::new(LocalBackend {
+            serving: engine,
+            place: Place::of(&self.served, task, on_node::CLIENT_LOG),
+            around: on_node::around(self),
+        }))
     }
 }
 

@@ -5,8 +5,8 @@ use indexmap::IndexMap;
 use super::schema1;
 use super::sides::{Side, sides};
 use super::yaml::{Yaml, map};
-use crate::config::clusters::Schema;
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::Schema;
 use crate::config::types::{SeqLen, SpecDecoding};
 use crate::matrix::row::{Row, Topology};
 

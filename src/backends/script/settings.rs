@@ -1,12 +1,16 @@
-//! What the launch scripts of a cluster start and may leave behind: Slurm jobs and containers under known names.
+//! The `script` backend: a fleet's own launch script, and what it may leave behind: Slurm jobs and containers under known
+//! names.
 
 use schemars::JsonSchema;
 
+use crate::config::clusters::decode::inside;
+use crate::config::clusters::{Needs, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
+use crate::findings::config;
 
-/// The placeholder for the runner's name in [`Uses::job_names`] and [`Uses::container_names`].
-pub const RUNNER: &str = "{runner-name}";
+/// The placeholder for the runner's name in [`Script::job_names`] and [`Script::container_names`].
+const RUNNER: &str = "{runner-name}";
 
 /// A program that launch scripts start something with that outlives them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, JsonSchema)]
@@ -29,11 +33,13 @@ impl Program {
     ];
 }
 
-/// What launch scripts start, and under which names. Before and after a job, what bears exactly one of these names is
-/// ended; without `uses` nothing is looked for.
+/// A launch script. Before and after a job, what bears exactly one of its names is ended; without `uses` nothing is
+/// looked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(rename_all = "kebab-case")]
-pub struct Uses {
+pub struct Script {
+    /// The script, from the repository's root; `runners/launch_<fleet>.sh` unless given.
+    pub path: Option<String>,
     /// The programs that the scripts use.
     #[schemars(default)]
     pub uses: Vec<Program>,
@@ -46,28 +52,30 @@ pub struct Uses {
     pub container_names: Vec<String>,
 }
 
-impl Uses {
-    /// Reads the fields of a cluster.
-    pub(super) fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Self {
+impl Settings for Script {
+    fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
+        let path = f.optional(d, "path", inside);
         let uses = f.optional(d, "uses", |d, n, name| {
             d.list(n, name, 1, |d, item| d.choice(item, name, &Program::CHOICES))
         });
         let uses = uses.unwrap_or_default();
         let own = |wanted: &[Program]| uses.iter().any(|program| wanted.contains(program));
         let (slurm, containers) = (own(&[Program::Slurm]), own(&[Program::Docker, Program::Podman]));
-        Self {
+        let neither = "`uses` says neither `docker` nor `podman`";
+        Some(Self {
+            path,
             job_names: names(d, f, "job-names", slurm, "`uses` does not say `slurm`"),
-            container_names: names(
-                d,
-                f,
-                "container-names",
-                containers,
-                "`uses` says neither `docker` nor `podman`",
-            ),
+            container_names: names(d, f, "container-names", containers, neither),
             uses,
-        }
+        })
     }
 
+    fn needs(&self) -> Needs<'_> {
+        Needs::Script(self.path.as_deref())
+    }
+}
+
+impl Script {
     /// The names of a runner's Slurm jobs.
     #[must_use]
     pub fn jobs(&self, runner: &str) -> Vec<String> {
@@ -103,7 +111,7 @@ fn word(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<String> {
     if rest.is_empty() || !rest.chars().all(|c| c.is_ascii_alphanumeric() || "_.-".contains(c)) {
         let message = format!("`{text}` is no name of a job or a container");
         let hint = format!("use letters, digits, `_`, `.` and `-`, and `{RUNNER}` for the runner's name");
-        d.report(node.span, message, hint);
+        d.refuse(&config::RULE, node.span, message, hint);
         return None;
     }
     Some(text)

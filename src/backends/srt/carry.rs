@@ -4,9 +4,9 @@
 use super::recipe::Request;
 use super::sides::sides;
 use super::yaml::Yaml;
-use crate::config::clusters::Schema;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::Schema;
 
 /// The job's variables that a replay's client reads from its recipe, whose `benchmark.env` wins over what the job
 /// inherits.

@@ -1,48 +1,59 @@
 //! The backend that starts a server on the runner's own host, drives the throughput client and the eval against it, and
 //! stops it.
 
+mod settings;
+
 use std::path::Path;
 
-use super::LAUNCH_LOG;
-use super::backend::{Backend, Intent, Prepared, Show};
-use super::failure::Failure;
-use super::hub::{self, Model};
-use super::preflight::Node;
-use super::served::{Around, Bare, Place, Served};
-use super::serving::Serving;
-use crate::config::clusters::Local as Settings;
+use indexmap::IndexMap;
+
+use crate::config::engines::HEALTH;
 use crate::config::problem::{Problem, Problems};
 use crate::process::{Cancellation, Ending, Outcome};
+use crate::step::launch::LAUNCH_LOG;
+use crate::step::launch::backend::{Backend, Intent, Launches, Prepared, Show, Wanted};
+use crate::step::launch::failure::{Failure, Kind};
+use crate::step::launch::hub::{self, Model};
+use crate::step::launch::preflight::Node;
+use crate::step::launch::served::{Around, Bare, Place, Served};
+use crate::step::launch::serving::Serving;
+pub(crate) use settings::Local;
 
 /// A server, and what is measured of it, on this host.
-pub(crate) struct Local {
-    serving: Result<Serving, Problem>,
-    place: Place,
-    around: Box<dyn Around>,
+pub(crate) struct LocalBackend {
+    /// The server and its client.
+    pub serving: Result<Serving, Problem>,
+    /// How the server is waited for, and which eval follows.
+    pub place: Place,
+    /// What the server runs in.
+    pub around: Box<dyn Around>,
+}
+
+impl Launches for Local {
+    fn backend(&self, wanted: Wanted<'_>) -> Result<Box<dyn Backend>, Problem> {
+        Ok(Box::new(LocalBackend {
+            serving: self.serving().map_or(wanted.engine, Ok),
+            place: Place::of(&self.served, wanted.task, LAUNCH_LOG),
+            around: Box::new(Bare),
+        }))
+    }
 }
 
 impl Local {
-    /// The backend of a cluster's settings; `engine` serves where the cluster has no server of its own, and `task` is
-    /// the eval's, where it is not the row's own.
-    #[must_use]
-    pub(crate) fn new(settings: &Settings, engine: Result<Serving, Problem>, task: Option<String>) -> Self {
-        Self {
-            serving: Serving::of_cluster(settings).map_or(engine, Ok),
-            place: Place::of(&settings.served, task, LAUNCH_LOG),
-            around: Box::new(Bare),
-        }
+    /// The commands that a cluster names, whatever its rows' engine is; `None` where it leaves them to the engine.
+    fn serving(&self) -> Option<Serving> {
+        let server = self.server_command.as_ref()?;
+        Some(Serving {
+            whose: "the runner's cluster".to_owned(),
+            server: server.0.clone(),
+            client: self.throughput_command.as_ref().map(|command| command.0.clone()),
+            health: HEALTH.to_owned(),
+            files: IndexMap::new(),
+        })
     }
+}
 
-    /// An engine's server inside something.
-    #[must_use]
-    pub(crate) fn inside(engine: Result<Serving, Problem>, place: Place, around: Box<dyn Around>) -> Self {
-        Self {
-            serving: engine,
-            place,
-            around,
-        }
-    }
-
+impl LocalBackend {
     fn served(&self) -> Result<Served<'_>, Problem> {
         Ok(Served {
             serving: self.serving.as_ref().map_err(Clone::clone)?,
@@ -52,7 +63,7 @@ impl Local {
     }
 }
 
-impl Backend for Local {
+impl Backend for LocalBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let (commands, files) = self.served()?.intend(job)?;
         Ok(Intent {
@@ -91,8 +102,12 @@ impl Backend for Local {
     }
 
     fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
-        let unfit = |problem: Problem| Failure::new(super::failure::Kind::Preflight, problem);
+        let unfit = |problem: Problem| Failure::new(Kind::Preflight, problem);
         self.served().map_err(unfit)?.attempt(job, cancel, show)
+    }
+
+    fn runs_scripts(&self) -> bool {
+        false
     }
 
     fn release(&self, _: &str, _: &Path) -> Result<Vec<String>, Problem> {

@@ -19,7 +19,7 @@ pub enum Schema {
 
 impl Schema {
     /// Reads its number.
-    pub(super) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
+    pub(crate) fn decode(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Self> {
         match d.integer_up_to(node, name, 2)? {
             1 => Some(Self::One),
             _ => Some(Self::Two),

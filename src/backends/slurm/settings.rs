@@ -2,9 +2,8 @@
 
 use schemars::JsonSchema;
 
-use super::container::mounts;
-use super::decode::{inside, matching};
-use super::{Mount, Needs, Served, Settings};
+use crate::config::clusters::decode::{inside, matching};
+use crate::config::clusters::{Mount, Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
 use crate::config::tree::Node;
 use crate::config::types::NodeKind;
@@ -92,7 +91,7 @@ impl Settings for Slurm {
             d.list(n, name, 1, |d, item| option(d, item, name))
         });
         let container = f.optional(d, "container", |d, n, name| d.choice(n, name, &InContainer::CHOICES));
-        let mounts = f.optional(d, "mounts", mounts);
+        let mounts = f.optional(d, "mounts", Mount::decode_all);
         let served = Served::decode(d, f);
         Some(Slurm {
             partition: partition?,

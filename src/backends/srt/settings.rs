@@ -2,10 +2,10 @@
 
 use schemars::JsonSchema;
 
-use super::decode::{absolute, inside};
-use super::srt_schema::Schema;
-use super::{Needs, Settings};
+use crate::config::clusters::decode::{absolute, inside};
+use crate::config::clusters::{Needs, Settings};
 use crate::config::decode::{Decoder, Fields};
+use crate::config::recipe::Schema;
 
 /// srt-slurm.
 #[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]

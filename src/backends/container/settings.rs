@@ -2,10 +2,9 @@
 
 use schemars::JsonSchema;
 
-use super::decode::{absolute, inside, matching};
-use super::{Needs, Served, Settings};
+use crate::config::clusters::decode::{inside, matching};
+use crate::config::clusters::{Gpus, Mount, Needs, Served, Settings};
 use crate::config::decode::{Decoder, Fields};
-use crate::config::tree::Node;
 use crate::config::types::NodeKind;
 
 /// A container on the runner's host.
@@ -49,44 +48,11 @@ impl Runtime {
     pub const CHOICES: [(&'static str, Self); 2] = [("docker", Self::Docker), ("podman", Self::Podman)];
 }
 
-/// The GPUs that a container sees.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "kebab-case")]
-pub enum Gpus {
-    /// No GPU.
-    #[default]
-    None,
-    /// Every GPU of NVIDIA's.
-    Nvidia,
-    /// Every GPU of AMD's: `/dev/kfd` and `/dev/dri`.
-    Amd,
-}
-
-impl Gpus {
-    /// Every value with its text form.
-    pub const CHOICES: [(&'static str, Self); 3] = [("none", Self::None), ("nvidia", Self::Nvidia), ("amd", Self::Amd)];
-}
-
-/// A folder of the host in a container.
-#[derive(Debug, Clone, PartialEq, Eq, JsonSchema)]
-#[schemars(rename_all = "kebab-case", deny_unknown_fields)]
-pub struct Mount {
-    /// Its absolute path on the host.
-    #[schemars(regex(pattern = "^/"))]
-    pub host: String,
-    /// Its absolute path in the container.
-    #[schemars(regex(pattern = "^/"))]
-    pub container: String,
-    /// Whether the container may only read it; `false` unless given.
-    #[schemars(default)]
-    pub read_only: bool,
-}
-
 impl Settings for Container {
     fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
         let runtime = f.required(d, "runtime", |d, n, name| d.choice(n, name, &Runtime::CHOICES));
         let gpus = f.optional(d, "gpus", |d, n, name| d.choice(n, name, &Gpus::CHOICES));
-        let mounts = f.optional(d, "mounts", mounts);
+        let mounts = f.optional(d, "mounts", Mount::decode_all);
         let shm_size = f.optional(d, "shm-size", |d, n, name| {
             matching(d, n, name, is_size, "write it as `64g`")
         });
@@ -121,24 +87,6 @@ impl Settings for Container {
     fn script_mounts(&self) -> bool {
         false
     }
-}
-
-/// Folders of the host.
-pub(super) fn mounts(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<Mount>> {
-    d.list(node, name, 1, mount)
-}
-
-fn mount(d: &mut Decoder, node: &Node<'_>) -> Option<Mount> {
-    let mut f = d.fields(node, "a mount")?;
-    let host = f.required(d, "host", absolute);
-    let container = f.required(d, "container", absolute);
-    let read_only = f.optional(d, "read-only", Decoder::boolean);
-    f.finish(d);
-    Some(Mount {
-        host: host?,
-        container: container?,
-        read_only: read_only.unwrap_or(false),
-    })
 }
 
 fn is_size(text: &str) -> bool {

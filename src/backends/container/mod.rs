@@ -1,23 +1,26 @@
 //! The backend of hosts that run containers, through the command of docker or podman.
 
+mod settings;
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use super::backend::{Backend, Intent, Prepared, Show};
-use super::failure::{Failure, Kind};
-use super::hub::Model;
-use super::leftovers::plain;
-use super::preflight::Node;
-use super::script::Script;
-use super::served::{Around, Place, Served};
-use super::serving::Serving;
-use super::{LAUNCH_LOG, child};
-use crate::config::clusters::{Container as Settings, Gpus, Mount, Runtime};
+use crate::config::clusters::{Gpus, Mount};
 use crate::config::problem::{Problem, Problems};
 use crate::files;
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::environment::{by_name, env_file};
+use crate::step::launch::backend::{Backend, Intent, Launches, Prepared, Show, Wanted};
+use crate::step::launch::failure::{Failure, Kind};
+use crate::step::launch::hub::Model;
+use crate::step::launch::leftovers::plain;
+use crate::step::launch::preflight::Node;
+use crate::step::launch::script::LaunchScript;
+use crate::step::launch::served::{Around, Place, Served};
+use crate::step::launch::serving::Serving;
+use crate::step::launch::{LAUNCH_LOG, child};
+pub use settings::{Container, Runtime};
 
 /// The label that says whose a container is.
 const LABEL: &str = "sweepctl.runner";
@@ -38,18 +41,11 @@ const RELEASE_TIME: Duration = Duration::from_secs(3);
 
 /// Runs a container of the row's image: with the fleet's script, or, where the checkout has none, with the server of the
 /// row's engine, which clients on the host then measure.
-#[derive(Debug, Clone)]
-pub(crate) struct Container {
-    image: Image,
-    script: Script,
+struct ContainerBackend {
+    settings: Container,
+    script: LaunchScript,
     engine: Result<Serving, Problem>,
     place: Place,
-}
-
-/// How containers of a cluster are run.
-#[derive(Debug, Clone)]
-struct Image {
-    settings: Settings,
 }
 
 /// What a job runs in its container.
@@ -58,28 +54,18 @@ enum Way<'a> {
     Engine(Served<'a>),
 }
 
-impl Container {
-    /// The backend of a cluster's settings on a runner; `engine` serves where there is no script, and `task` is the
-    /// eval's, where it is not the row's own.
-    ///
-    /// # Errors
-    /// As [`Script::new`].
-    pub(crate) fn new(
-        settings: &Settings,
-        runner: &str,
-        engine: Result<Serving, Problem>,
-        task: Option<String>,
-    ) -> Result<Self, Problem> {
-        Ok(Self {
-            script: Script::new(settings.path.as_deref(), runner)?,
-            image: Image {
-                settings: settings.clone(),
-            },
-            engine,
-            place: Place::of(&settings.served, task, LAUNCH_LOG),
-        })
+impl Launches for Container {
+    fn backend(&self, wanted: Wanted<'_>) -> Result<Box<dyn Backend>, Problem> {
+        Ok(Box::new(ContainerBackend {
+            script: LaunchScript::new(self.path.as_deref(), wanted.runner)?,
+            settings: self.clone(),
+            engine: wanted.engine,
+            place: Place::of(&self.served, wanted.task, LAUNCH_LOG),
+        }))
     }
+}
 
+impl ContainerBackend {
     /// A script of the checkout wins over the engine.
     fn way(&self, workspace: &Path) -> Result<Way<'_>, Problem> {
         match self.script.or_engine(workspace, &self.engine)? {
@@ -87,26 +73,22 @@ impl Container {
             Some(serving) => Ok(Way::Engine(Served {
                 serving,
                 place: &self.place,
-                around: &self.image,
+                around: &self.settings,
             })),
         }
+    }
+
+    /// The command that runs the fleet's script.
+    fn script_command(&self, job: &Prepared<'_>) -> Result<Vec<String>, Problem> {
+        let script = self.script.find(job.workspace)?.display().to_string();
+        self.settings.arguments(job, Vec::new(), &["bash".to_owned(), script])
     }
 }
 
 impl Container {
-    /// The command that runs the fleet's script.
-    fn script_command(&self, job: &Prepared<'_>) -> Result<Vec<String>, Problem> {
-        let script = self.script.find(job.workspace)?.display().to_string();
-        self.image.arguments(job, Vec::new(), &["bash".to_owned(), script])
-    }
-}
-
-impl Image {
     /// The command's name.
     fn runtime(&self) -> &'static str {
-        let choice = Runtime::CHOICES
-            .iter()
-            .find(|(_, value)| *value == self.settings.runtime);
+        let choice = Runtime::CHOICES.iter().find(|(_, value)| *value == self.runtime);
         choice.map_or("docker", |(name, _)| name)
     }
 
@@ -136,18 +118,14 @@ impl Image {
         for name in by_name(job.environment).chain(from_host) {
             all.extend(["--env".to_owned(), name.to_owned()]);
         }
-        all.extend(
-            gpu_options(self.settings.gpus)
-                .iter()
-                .map(|option| (*option).to_owned()),
-        );
-        if let Some(size) = &self.settings.shm_size {
+        all.extend(gpu_options(self.gpus).iter().map(|option| (*option).to_owned()));
+        if let Some(size) = &self.shm_size {
             all.push(format!("--shm-size={size}"));
         }
-        if let Some(network) = &self.settings.network {
+        if let Some(network) = &self.network {
             all.push(format!("--network={network}"));
         }
-        for mount in &self.settings.mounts {
+        for mount in &self.mounts {
             let end = if mount.read_only { ":ro" } else { "" };
             all.push(format!("--volume={}:{}{end}", mount.host, mount.container));
         }
@@ -166,20 +144,11 @@ impl Image {
         Ok(all)
     }
 
-    /// Writes the file that the container's variables come from.
-    fn write_env(job: &Prepared<'_>) -> Result<(), Problem> {
-        let file = job.state.join(ENV_FILE);
-        files::write_private(&file, env_file(job.environment).as_bytes()).map_err(|error| {
-            let name = file.display().to_string();
-            Problem::file(&name, format!("the container's variables cannot be written: {error}"))
-        })
-    }
-
     /// Removes the containers of a runner.
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
         let _ = std::fs::remove_file(state.join(ENV_FILE));
         let filter = format!("label={LABEL}={}", plain(runner));
-        let ids = self.ask(&["ps", "--all", "--quiet", "--filter", &filter])?;
+        let ids = ask(self.runtime(), &["ps", "--all", "--quiet", "--filter", &filter])?;
         // Anything else is a warning of the command.
         let is_id = |id: &&String| !id.is_empty() && id.chars().all(|c| c.is_ascii_hexdigit());
         let ids: Vec<&str> = ids.iter().filter(is_id).map(String::as_str).collect();
@@ -192,16 +161,12 @@ impl Image {
     /// Where a folder of the container lies on the host; `None` where it is the image's own.
     fn on_host(&self, folder: &Path) -> Option<PathBuf> {
         let of_mount = |mount: &Mount| Some(Path::new(&mount.host).join(folder.strip_prefix(&mount.container).ok()?));
-        self.settings.mounts.iter().find_map(of_mount)
+        self.mounts.iter().find_map(of_mount)
     }
 
     /// The mounted folders, on the host.
-    fn mounts(&self) -> Vec<PathBuf> {
-        self.settings
-            .mounts
-            .iter()
-            .map(|mount| PathBuf::from(&mount.host))
-            .collect()
+    fn host_folders(&self) -> Vec<PathBuf> {
+        self.mounts.iter().map(|mount| PathBuf::from(&mount.host)).collect()
     }
 
     /// Whether the image is here, or its registry knows it.
@@ -220,13 +185,9 @@ impl Image {
             Problem::file("", message).hint(format!("try `{runtime} pull {image}` on the node"))
         })
     }
-
-    fn ask(&self, arguments: &[&str]) -> Result<Vec<String>, Problem> {
-        ask(self.runtime(), arguments)
-    }
 }
 
-impl Around for Image {
+impl Around for Container {
     fn around(
         &self,
         job: &Prepared<'_>,
@@ -235,10 +196,19 @@ impl Around for Image {
         files: Option<&Path>,
     ) -> Result<Vec<String>, Problem> {
         let files = files.map(|files| format!("--volume={0}:{0}:ro", files.display()));
-        let shared = self.settings.network.as_deref() == Some("host");
+        let shared = self.network.as_deref() == Some("host");
         let published = (!shared).then(|| format!("--publish=127.0.0.1:{port}:{port}"));
         self.arguments(job, files.into_iter().chain(published).collect(), &server)
     }
+}
+
+/// Writes the file that the container's variables come from.
+fn write_env(job: &Prepared<'_>) -> Result<(), Problem> {
+    let file = job.state.join(ENV_FILE);
+    files::write_private(&file, env_file(job.environment).as_bytes()).map_err(|error| {
+        let name = file.display().to_string();
+        Problem::file(&name, format!("the container's variables cannot be written: {error}"))
+    })
 }
 
 /// Removes containers, whatever still runs in them.
@@ -280,7 +250,7 @@ pub(super) fn ask(runtime: &str, arguments: &[&str]) -> Result<Vec<String>, Prob
     Err(Problem::file("", said).hint(format!("see whether {runtime} answers on this host")))
 }
 
-impl Backend for Container {
+impl Backend for ContainerBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let (commands, mut files) = match self.way(job.workspace)? {
             Way::Script => (vec![self.script_command(job)?], Vec::new()),
@@ -300,15 +270,15 @@ impl Backend for Container {
             Ok(Way::Engine(served)) => served.check(node.job).into_iter().for_each(|result| node.note(result)),
             Err(problem) => node.note(Err(problem)),
         }
-        node.gpus(self.image.settings.gpus);
-        node.note(self.image.is_known(node));
-        node.model_folder(|path| self.image.on_host(path));
+        node.gpus(self.settings.gpus);
+        node.note(self.settings.is_known(node));
+        node.model_folder(|path| self.settings.on_host(path));
         // Each mount may be its home, or its cache.
-        node.model_of_hub(|name| Model::new(name, &self.image.mounts(), self.image.mounts()));
+        node.model_of_hub(|name| Model::new(name, &self.settings.host_folders(), self.settings.host_folders()));
     }
 
     fn run(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<Outcome, Problems> {
-        Image::write_env(job)?;
+        write_env(job)?;
         let command = self.script_command(job)?;
         let mut command = child::of_arguments(&command, job);
         command.current_dir(job.workspace);
@@ -320,7 +290,7 @@ impl Backend for Container {
         if outcome.stop.is_none() && outcome.ending == Ending::Code(NO_CONTAINER) {
             let message = format!(
                 "{} could not run the container; its output above says why",
-                self.image.runtime()
+                self.settings.runtime()
             );
             let problem =
                 Problem::file("", message).hint("try the same on the node: `launch --dry-run` prints the command");
@@ -338,14 +308,14 @@ impl Backend for Container {
                 Err(problems) => Err(Failure::new(Kind::Infrastructure, problems)),
             };
         };
-        Image::write_env(job).map_err(broken)?;
+        write_env(job).map_err(broken)?;
         let ended = served.attempt(job, cancel, show);
         let released = self.release(job.runner, job.state).map_err(broken);
         ended.and(released.map(drop))
     }
 
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
-        self.image.release(runner, state)
+        self.settings.release(runner, state)
     }
 }
 

@@ -12,14 +12,14 @@ use super::schema1;
 use super::sides::{Side, sides};
 use super::write;
 use super::yaml::Yaml;
-use crate::config::clusters::Schema;
+use crate::backends::slurm;
 use crate::config::decode::{Decoder, Fields};
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::Schema;
 use crate::config::source::Source;
 use crate::config::tree::Node;
 use crate::matrix::row::Row;
 use crate::step::environment::Environment;
-use crate::step::launch::slurm;
 
 /// What a recipe is made from.
 #[derive(Debug, Clone, Copy)]
