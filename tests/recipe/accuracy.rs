@@ -120,7 +120,11 @@ fn lm_eval_keeps_the_benchmark_and_is_told_everything() {
         text.contains("type: sa-bench") && text.contains("concurrencies: [16, 64]"),
         "{text}"
     );
-    assert!(text.contains("post_eval:\n  command: "), "{text}");
+    // Without a command of its own it is srt-slurm's lm-eval.
+    assert!(
+        text.contains("post_eval:\n  passthrough_env:") && !text.contains("command"),
+        "{text}"
+    );
     for name in LM_EVAL_VARIABLES {
         assert!(text.contains(name), "{name}");
     }

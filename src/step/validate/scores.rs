@@ -73,6 +73,10 @@ impl FileCheck<'_, '_> {
             _ => false,
         };
         let key = line.key;
+        let repeats = self.result.repeats(task);
+        // Of several metrics the spread is that of the task's own.
+        let own = self.result.declared_metrics(task).first() == Some(&line.metric);
+        let spread = repeats.and_then(|(_, spread)| spread).filter(|_| own);
         match (&floor, number) {
             (_, None) => self.problem(
                 match less_is_better {
@@ -95,6 +99,8 @@ impl FileCheck<'_, '_> {
             bound: floor.as_ref().map_or(Bound::of(less_is_better), |floor| floor.bound),
             threshold: floor.as_ref().map(|floor| floor.value),
             source: floor.map_or_else(|| self.judge.source(task), |floor| floor.source),
+            repeats: repeats.map(|(repeats, _)| repeats),
+            spread,
             passed,
         });
     }
@@ -124,10 +130,13 @@ impl FileCheck<'_, '_> {
             .answers
             .map(|answers| format!("; {answers}"))
             .unwrap_or_default();
+        let repeats = self.result.repeats(task);
+        let repeats = repeats.and_then(|(repeats, spread)| report::repeated(Some(repeats), spread));
+        let repeats = repeats.map(|repeats| format!(" ({repeats})")).unwrap_or_default();
         let distance = distance((value - number).abs(), stderr);
         self.problem(
             format!(
-                "`{task}` `{key}` is {}, {side} {} ({source}){distance}{calibration}{answers}",
+                "`{task}` `{key}` is {}{repeats}, {side} {} ({source}){distance}{calibration}{answers}",
                 rounded(number),
                 report::short(*value)
             ),
