@@ -258,24 +258,36 @@ fn what_cannot_run_one_is_refused_with_the_way_out() {
 #[test]
 fn an_override_reaches_only_jobs_that_can_run_it() {
     let folder = fleet();
-    let ask = |more: &[&str]| {
+    let is_other = |line: &&str| !line.contains("framework: benchmark");
+    let graded: Vec<&str> = POLICY.lines().filter(is_other).collect();
+    let policy = graded
+        .join("\n")
+        .replace("    all-evals:\n      rules:", "    all-evals:\n      rules: []\n");
+    write(folder.path(), "configs/eval-policy.yaml", policy);
+    let ask = |into: &str| {
         let args = [
             "generate",
             "full-sweep",
-            "--emit",
-            "plan",
             "--eval-framework",
             "benchmark",
             "--eval-suite",
             "mmlu",
+            "--emit",
+            into,
         ];
-        let output = run(folder.path(), [&args, more].concat());
+        let output = run(folder.path(), args);
         (output.status.code(), stderr(&output))
     };
-    let (code, said) = ask(&[]);
+    let (code, said) = ask("plan");
+    assert_eq!(code, Some(0), "{said}");
+    let names = walk(&folder.path().join("plan"));
+    assert!(names.iter().any(|text| text.contains("c16,64 eval:mmlu")), "{names:?}");
+    let recipes = "        srt-recipe: throughput.yaml\n        eval-srt-recipe: 'accuracy/{suite}.yaml'\n";
+    edit(folder.path(), "configs/nvidia-master.yaml", recipes, "");
+    let (code, said) = ask("other");
     assert_eq!(code, Some(1), "{said}");
     assert!(
-        said.contains("error[plan/benchmark-row]") && said.contains("measure throughput"),
+        said.contains("error[plan/benchmark-row]") && said.contains("name no recipe"),
         "{said}"
     );
 }

@@ -16,8 +16,8 @@ use crate::matrix::row::Row;
 /// Checks the rows that ask for one. Of a fleet that nothing is known of (`None`) no recipe is asked for.
 ///
 /// # Errors
-/// Every reason why one cannot, each once: a row on one node, one that measures throughput too, a backend that is not
-/// srt-slurm, no recipe, and a recipe that runs something else or that `recipe check` refuses.
+/// Every reason why one cannot, each once: a row on one node, no recipe, a backend that is not srt-slurm, and a recipe
+/// that runs something else or that `recipe check` refuses.
 pub(super) fn check(rows: &[Row], fleet: Option<&Fleet>, files: &Files<'_>) -> Result<(), Problems> {
     let mut problems = Problems::default();
     let mut said = HashSet::new();
@@ -45,12 +45,6 @@ fn one(row: &Row, suite: Benchmark, fleet: Option<&Fleet>, files: &Files<'_>) ->
     if row.node_kind() == NodeKind::Single {
         let hint = "write `nodes: multi` in the rule; rows on one node are evaluated with `lm-eval`";
         return Err(refused("they are on one node".to_owned(), hint.to_owned()));
-    }
-    if !row.eval.eval_only {
-        let why = "srt-slurm runs one benchmark a job, and they measure throughput";
-        let hint =
-            "let a rule of the policy select it, which plans a job of its own; an override reaches eval-only jobs";
-        return Err(refused(why.to_owned(), hint.to_owned()));
     }
     let Some(name) = row.srt_recipe() else {
         let hint = format!(
