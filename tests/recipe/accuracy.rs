@@ -31,6 +31,21 @@ fn the_page_lists_every_parameter_with_its_default() {
 }
 
 #[test]
+fn the_page_lists_every_suite_with_its_tasks() {
+    let page = std::fs::read_to_string(project().join("docs/accuracy.md")).expect("the page");
+    for benchmark in Benchmark::SUITES {
+        let start = format!("| `{}` |", benchmark.name());
+        let line = page.lines().find(|line| line.starts_with(&start));
+        let tasks = line
+            .and_then(|line| line.split('|').nth(2))
+            .expect("a row of the gate's table");
+        for task in benchmark.tasks() {
+            assert!(tasks.contains(&format!("`{task}`")), "{}: {task}", benchmark.name());
+        }
+    }
+}
+
+#[test]
 fn every_parameter_is_written_and_can_be_set() {
     for benchmark in Benchmark::ALL {
         let text = written(TWO, &[benchmark.name()]);

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::{TWO, written};
 use crate::support::fleet::edit;
-use crate::support::{json, run, stderr, stdout, write};
+use crate::support::{commit, git, json, run, stderr, stdout, write};
 
 const MASTER: &str = "\
 deploy:
@@ -136,6 +136,48 @@ fn checks_explanations_and_plans_know_them() {
     for name in ["c16,64 eval:mmlu", "c16,64 eval:gpqa"] {
         assert!(names.iter().any(|text| text.contains(name)), "{name}");
     }
+}
+
+#[test]
+fn a_plan_of_an_entry_holds_them_among_its_evals() {
+    let folder = fleet();
+    let path = folder.path();
+    write(path, "perf-changelog.yaml", "");
+    git(path, &["init", "-q"]);
+    let base = commit(path, "The fleet");
+    let entry = "- config-keys: [deploy]\n  description: [A change.]\n  pr-link: https://example.com/2\n";
+    write(path, "perf-changelog.yaml", entry);
+    let head = commit(path, "An entry");
+    let output = run(path, ["plan", "--json", "--base-ref", &base, "--head-ref", &head]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    let planned: Value = serde_json::from_slice(&output.stdout).expect("a plan");
+    let suites: Vec<Value> = planned["multinode_evals"]
+        .as_array()
+        .expect("rows")
+        .iter()
+        .map(marks)
+        .collect();
+    assert_eq!(
+        suites,
+        [
+            json!([true, true, 64, "lm-eval", ""]),
+            json!([true, true, 64, "benchmark", "mmlu"]),
+            json!([true, true, 64, "benchmark", "gpqa"]),
+        ]
+    );
+    assert_eq!(
+        planned["multi_node"]["8k1k"][0]["run-eval"], false,
+        "throughput is planned beside them"
+    );
+    // The recipes are those of the commit, and it has to have them.
+    git(path, &["rm", "-q", "recipes/accuracy/gpqa.yaml"]);
+    let head = commit(path, "Without a recipe");
+    let output = run(path, ["plan", "--json", "--base-ref", &base, "--head-ref", &head]);
+    let said = stderr(&output);
+    assert!(
+        output.status.code() == Some(1) && said.contains("no recipe `recipes/accuracy/gpqa.yaml`"),
+        "{said}"
+    );
 }
 
 /// The texts of all files of a folder.
