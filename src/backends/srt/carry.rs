@@ -32,7 +32,7 @@ const CONTAINER: [(&str, &str); 3] = [
     ("INFMAX_CONTAINER_WORKSPACE", "/infmax-workspace"),
 ];
 /// Runs the job's eval, whatever its framework: srt-slurm's own runs lm-eval alone. A constant text: what the job asks
-/// for is read from its envelope.
+/// for is read from its envelope. Schema 2 takes the words of a command, and starts no shell of its own.
 const POST_EVAL: &str = "cd /infmax-workspace && exec .sweepctl/bin/sweepctl eval run --endpoint http://localhost:8000 \
                          --envelope .sweepctl/envelope.json --stage-to /logs/eval_results";
 /// What an eval is told beside its row, by who starts the launch.
@@ -94,7 +94,8 @@ pub(super) fn carry(recipe: &mut Yaml, request: &Request<'_>) -> Result<(), Prob
     // Schema 1 has no such block: there the shell library does it, told by the environment that the job inherits.
     if row.runs_eval() && request.schema == Schema::Two {
         if recipe.get(&["post_eval", "command"]).is_none() {
-            recipe.set(&["post_eval", "command"], POST_EVAL);
+            let words = ["bash", "-c", POST_EVAL].map(Yaml::from);
+            recipe.set(&["post_eval", "command"], Yaml::List(words.into()));
         }
         recipe.set(&["post_eval", "passthrough_env"], passed(recipe, request));
     }

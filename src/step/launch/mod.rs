@@ -1,6 +1,7 @@
 //! Launch: an envelope becomes a running server and a measured result, on the backend of the runner's cluster.
 
 pub mod backend;
+pub(crate) mod benchmarks;
 pub(crate) mod child;
 pub(crate) mod failure;
 pub(crate) mod hub;
