@@ -12,3 +12,4 @@ pub mod road;
 pub mod support;
 pub mod swebench;
 mod vendors;
+pub mod ways;

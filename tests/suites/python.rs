@@ -10,9 +10,10 @@ use crate::mock_server::client::Server;
 /// A Python of the future: it says so where its version is asked for, and is the one of this machine in all else.
 const FUTURE: &str = "case $2 in *version_info.minor*) echo 99; exit ;; esac\nexec python3 \"$@\"\n";
 
-/// uv on a node that does not reach GitHub's releases, as 0.9 says it.
-const UV: &str =
-    "echo 'error: Failed to download https://github.com/astral-sh/python-build-standalone/x.tar.gz' >&2; exit 2\n";
+/// uv on a node that does not reach GitHub's releases, as 0.13.9 says it.
+const UV: &str = "exec >&2; echo 'error: Request failed after 3 retries in 5.1s'
+echo '  cause: Failed to download `https://github.com/astral-sh/python-build-standalone/releases/download/x.tar.gz`'; exit 2
+";
 
 fn program(folder: &Path, name: &str, script: &str) -> String {
     std::fs::create_dir_all(folder).expect("a folder");

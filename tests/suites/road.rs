@@ -128,6 +128,7 @@ pub struct Road {
     pub host: Host,
     /// More variables of the launch's own environment.
     pub environment: Vec<(&'static str, String)>,
+    is_of_slurm: bool,
 }
 
 impl Road {
@@ -186,7 +187,11 @@ impl Road {
             ("SWEEPCTL_EVAL_SOURCES", shown("sources")),
             ("SWEEPCTL_TOOLS", shown("tools")),
         ];
-        Self { host, environment }
+        Self {
+            host,
+            environment,
+            is_of_slurm: way.is_of_slurm(),
+        }
     }
 
     /// The only job that is planned of a config with a suite.
@@ -235,9 +240,10 @@ impl Road {
     /// Launches the job.
     pub fn launch(&self, envelope: &Value) -> Done {
         let mut command = self.host.launch(envelope, &[]);
-        command
-            .env("SLURM_CONF", &crate::slurm::cluster::cluster().conf)
-            .envs(self.environment.iter().map(|(name, value)| (*name, value)));
+        if self.is_of_slurm {
+            command.env("SLURM_CONF", &crate::slurm::cluster::cluster().conf);
+        }
+        command.envs(self.environment.iter().map(|(name, value)| (*name, value)));
         run(&mut command)
     }
 

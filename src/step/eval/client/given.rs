@@ -3,9 +3,10 @@
 use super::SOURCES;
 use crate::step::tools;
 
-/// The variables, which a launch hands on by name where a job does not inherit its environment: a container, a Slurm job,
-/// and the eval of srt-slurm. Keys are among them, so no file holds their values. Paths are those of the runner: they lead
-/// somewhere in a container that has the folder mounted at its own path, and nowhere in others, which then install anew.
+/// The variables, which a launch hands on by name where a job does not inherit its environment: to a container, a Slurm
+/// job, and the eval of srt-slurm. Keys are among them, so no file of ours holds their values. Paths are those of the
+/// runner: they lead somewhere in a container that has the folder mounted at its own path, and nowhere in others, which
+/// then install anew.
 pub(crate) const GIVEN: [&str; 25] = [
     "MODAL_TOKEN_ID",
     "MODAL_TOKEN_SECRET",
