@@ -30,10 +30,16 @@ const WITHHELD: [&str; 13] = [
 /// Starts of names that stay here where a scheduler keeps a copy of the whole environment.
 const WITHHELD_FROM_JOBS: [&str; 6] = ["ACTIONS_", "GH_", "GITHUB_", "INPUT_", "SBATCH_", "SWEEPCTL_"];
 /// What of them a job may know.
-const KNOWN_TO_JOBS: [&str; 2] = ["GITHUB_RUN_ATTEMPT", "GITHUB_RUN_ID"];
+const KNOWN_TO_JOBS: [&str; 4] = [
+    "GITHUB_RUN_ATTEMPT",
+    "GITHUB_RUN_ID",
+    "SWEEPCTL_EVAL_SOURCES",
+    "SWEEPCTL_TOOLS",
+];
 /// Ends of the names of variables that are secret.
-const SECRET: [&str; 8] = [
+const SECRET: [&str; 9] = [
     "TOKEN",
+    "TOKEN_ID",
     "SECRET",
     "PASSWORD",
     "PASSWD",

@@ -152,7 +152,13 @@ def dataset(args):
                 os.environ.pop(name, None)
     from datasets import load_dataset
 
-    rows = list(load_dataset(args.dataset, split=args.split))
+    try:
+        rows = list(load_dataset(args.dataset, split=args.split))
+    except Exception as error:  # the hub, the network, the disk, or another split
+        sys.exit(
+            f"the data set `{args.dataset}` has no split `{args.split}` here: {type(error).__name__}: {error}\nLet this machine "
+            "reach the hub once, or bring a cache that holds it, and name that in HF_HOME."
+        )
     return rows[: args.first] if args.first else rows
 
 
@@ -261,6 +267,7 @@ def solve_agentic(args, statuses):
     import yaml
     from minisweagent.run.benchmarks import swebench
 
+    dataset(args)  # which says what is wrong with it; the agent's program says it by a traceback
     litellm.api_key = key
     litellm.suppress_debug_info = True
     source = inspect.getsource(swebench.process_instance)

@@ -15,6 +15,10 @@ use crate::process::{self, Cancellation, Watch};
 const MARKER: &str = "sweepctl-complete";
 /// The version of uv that is installed where there is none.
 const UV_VERSION: &str = "0.13.9";
+/// The variable that names the folder of tools.
+pub(crate) const FOLDER: &str = "SWEEPCTL_TOOLS";
+/// The variable that names the interpreter of evals' and replays' clients.
+pub(crate) const PYTHON: &str = "SWEEPCTL_PYTHON";
 /// How often a waiting process looks whether another one has finished installing.
 const LOCK_PAUSE: Duration = Duration::from_millis(200);
 
@@ -29,7 +33,7 @@ pub fn folder() -> Result<PathBuf, Problem> {
             .map(PathBuf::from)
     };
     let cache = || var("XDG_CACHE_HOME").or_else(|| Some(var("HOME")?.join(".cache")));
-    var("SWEEPCTL_TOOLS")
+    var(FOLDER)
         .or_else(|| Some(cache()?.join("sweepctl/tools")))
         .ok_or_else(|| {
             Problem::file("", "there is no folder for tools: HOME is not set").hint("set SWEEPCTL_TOOLS to a folder")
@@ -184,7 +188,10 @@ impl Venv {
             venv.args(["--no-config", "venv", "--quiet", "--python"])
                 .arg(python)
                 .arg(&self.folder);
-            return step(venv, installer);
+            return step(venv, installer).map_err(|problem| match &self.base {
+                Base::Uv(_, version) => not_brought(version, problem),
+                Base::Python(_) => problem,
+            });
         }
         let mut venv = Command::new(python);
         venv.args(["-m", "venv"]).arg(&self.folder);
@@ -243,11 +250,12 @@ pub fn build_once(
     std::fs::write(folder.join(MARKER), marker).map_err(failed)
 }
 
-/// An interpreter of at least a version such as `3.12`: the `python3` that is there, one named by its version, else
-/// the one that uv brings; uv itself is installed beside the tools where it is missing.
+/// An interpreter of at least a version such as `3.12`: the one that SWEEPCTL_PYTHON names, else the `python3` that is
+/// there, one named by its version, else the one that uv brings; uv itself is installed beside the tools where it is
+/// missing.
 ///
 /// # Errors
-/// No `python3` at all, and uv that cannot be installed.
+/// A named interpreter that does not run or is older, no `python3` at all, and uv that cannot be installed.
 pub fn python(least: &str, tools: &Path, installer: &mut Installer<'_>) -> Result<Base, Problem> {
     /// How many versions above the least are looked for by name.
     const NEWER: u32 = 3;
@@ -256,13 +264,12 @@ pub fn python(least: &str, tools: &Path, installer: &mut Installer<'_>) -> Resul
         .next()
         .and_then(|minor| minor.parse().ok())
         .unwrap_or(0);
-    let named = (minor..=minor + NEWER).map(|minor| format!("python3.{minor}"));
-    let script = "import sys; print(sys.version_info.minor)";
-    for name in std::iter::once("python3".to_owned()).chain(named) {
-        let found = ask(Path::new(&name), script)
-            .ok()
-            .and_then(|minor| minor.parse::<u32>().ok());
-        if found.is_some_and(|found| found >= minor) {
+    if let Some(python) = std::env::var_os(PYTHON).filter(|python| !python.is_empty()) {
+        return named(PathBuf::from(python), least, minor);
+    }
+    let of_a_version = (minor..=minor + NEWER).map(|minor| format!("python3.{minor}"));
+    for name in std::iter::once("python3".to_owned()).chain(of_a_version) {
+        if minor_of(Path::new(&name)).is_ok_and(|found| found >= minor) {
             return Ok(Base::Python(PathBuf::from(name)));
         }
     }
@@ -271,8 +278,40 @@ pub fn python(least: &str, tools: &Path, installer: &mut Installer<'_>) -> Resul
         return Ok(Base::Uv(PathBuf::from("uv"), least.to_owned()));
     }
     let uv = Venv::new(tools, &format!("uv-{UV_VERSION}"), &[&format!("uv=={UV_VERSION}")])?;
-    uv.ensure(installer)?;
+    uv.ensure(installer).map_err(|problem| not_brought(least, problem))?;
     Ok(Base::Uv(uv.program("uv"), least.to_owned()))
+}
+
+/// The interpreter that SWEEPCTL_PYTHON names, which no other replaces.
+fn named(python: PathBuf, least: &str, minor: u32) -> Result<Base, Problem> {
+    let shown = python.display();
+    let why = match minor_of(&python) {
+        Ok(found) if found >= minor => return Ok(Base::Python(python)),
+        Ok(found) => format!("it is Python 3.{found}"),
+        Err(why) => format!("it does not run: {}", why.trim()),
+    };
+    let message = format!("{PYTHON} names `{shown}`, and Python {least} or newer is needed: {why}");
+    Err(Problem::file("", message).hint(format!(
+        "name another interpreter, or leave {PYTHON} out, and one is looked for"
+    )))
+}
+
+/// The minor version of an interpreter of Python 3, or why it has none.
+fn minor_of(python: &Path) -> Result<u32, String> {
+    let minor = ask(python, "import sys; print(sys.version_info.minor)")?;
+    minor
+        .parse()
+        .map_err(|_| format!("it says `{minor}` where its version is asked for"))
+}
+
+/// Says that there is no interpreter, and that uv did not bring one: it fetches Python from GitHub's releases, which a
+/// node may not reach.
+fn not_brought(least: &str, mut problem: Problem) -> Problem {
+    problem.message = format!("no Python {least} is here, and uv brings none: {}", problem.message);
+    problem.hint(format!(
+        "install Python {least} or newer as `python3` or `python{least}`, or name its interpreter in {PYTHON}; uv can \
+         also take it from a mirror that UV_PYTHON_INSTALL_MIRROR names"
+    ))
 }
 
 /// What an interpreter prints for a script, or why it does not.

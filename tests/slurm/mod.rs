@@ -6,7 +6,8 @@ mod command;
 mod launcher;
 mod recipes;
 mod run;
-mod srt;
+pub mod srt;
+mod suites;
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

@@ -28,7 +28,7 @@ benchmark: {type: sa-bench, isl: 8192, osl: 1024, concurrencies: [1], req_rate: 
 ";
 
 /// Refuses what the real one refuses of a recipe.
-pub(super) const FIELDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm/srtctl_fields.py");
+pub const FIELDS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/slurm/srtctl_fields.py");
 
 /// What stands for srtctl: it leaves its arguments and environment, and submits `job.sh` of the checkout.
 const SRTCTL: &str = concat!(

@@ -10,7 +10,7 @@ use crate::eval::tools;
 use crate::mock_server::client::Server;
 
 /// The first question of each category, with the calls that its data set holds for right.
-fn answers(folder: &std::path::Path) -> PathBuf {
+pub fn answers(folder: &std::path::Path) -> PathBuf {
     let call = |name: &str, arguments: Value| json!({"name": name, "arguments": arguments});
     let line = |question: &str, calls: Vec<Value>| json!({"question": question, "tool_calls": calls}).to_string();
     let lines = [

@@ -9,7 +9,7 @@ use crate::eval::support::{root, sweepctl};
 use crate::mock_server::client::Server;
 
 /// A client that nobody has heard of, with a report of its own form.
-const CLIENT: &str = r#"
+pub const CLIENT: &str = r#"
 import json, sys, urllib.request
 url, model, out = sys.argv[1:]
 body = {"model": model, "messages": [{"role": "user", "content": "3 + 4 ="}]}
@@ -19,7 +19,7 @@ good = int(answer.endswith("7"))
 json.dump({"asked": {"sums": 1, "products": 1}, "good": [good, {"n": 0}]}, open(out, "w"))
 "#;
 
-fn made_up(more: &str) -> String {
+pub fn made_up(more: &str) -> String {
     format!(
         "frameworks:
   sums:

@@ -1,7 +1,7 @@
 //! SWE-bench Lite on one made-up instance: the real mini-swe-agent, offline, and a stand-in for the harness, which needs
 //! a Docker daemon.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use serde_json::{Value, json};
@@ -61,11 +61,17 @@ fn repository(folder: &Path) {
     }
 }
 
-/// A server whose model runs this command in answer to the issue.
-pub fn server(desk: &Desk, command: &str, more: &[&str]) -> Server {
+/// The file of answers of a model that runs this command in answer to the issue.
+pub fn answers(desk: &Desk, command: &str) -> PathBuf {
     let call = json!({"question": ISSUE, "tool_calls": [{"name": "bash", "arguments": {"command": command}}]});
     let file = desk.at("answers.jsonl");
     std::fs::write(&file, format!("{call}\n")).expect("written");
+    file
+}
+
+/// A server whose model runs this command in answer to the issue.
+pub fn server(desk: &Desk, command: &str, more: &[&str]) -> Server {
+    let file = answers(desk, command);
     Server::start(&[&["--answers", file.to_str().expect("UTF-8")], more].concat())
 }
 

@@ -11,6 +11,7 @@ use crate::config::problem::{Problem, Problems};
 use crate::files;
 use crate::process::{self, Cancellation, Ending, Outcome, Watch};
 use crate::step::environment::{by_name, env_file};
+use crate::step::eval::client::given::GIVEN;
 use crate::step::launch::backend::{Backend, Intent, Launches, Prepared, Show, Wanted};
 use crate::step::launch::failure::{Failure, Kind};
 use crate::step::launch::hub::Model;
@@ -26,14 +27,9 @@ pub use settings::{Container, Runtime};
 const LABEL: &str = "sweepctl.runner";
 /// The file of the state folder with the container's variables.
 const ENV_FILE: &str = "container.env";
-/// Variables of the host that a container gets by name, where they are set: what downloads a model.
-const FROM_HOST: [&str; 5] = [
-    "HF_ENDPOINT",
-    "HF_HUB_OFFLINE",
-    "HF_TOKEN",
-    "HUGGING_FACE_HUB_TOKEN",
-    "OPENAI_API_KEY",
-];
+/// Variables of the host that a container gets by name, where they are set: what downloads a model. What
+/// suites read comes beside them.
+const FROM_HOST: [&str; 4] = ["HF_ENDPOINT", "HF_HUB_OFFLINE", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"];
 /// The exit code of docker and podman themselves, where no container ran.
 const NO_CONTAINER: i32 = 125;
 /// How long the container command may take to list and remove; a cancelled step has little time.
@@ -112,7 +108,7 @@ impl Container {
         ]
         .map(str::to_owned)
         .to_vec();
-        let from_host = FROM_HOST.into_iter().filter(|name| {
+        let from_host = FROM_HOST.into_iter().chain(GIVEN).filter(|name| {
             job.environment.get(name).is_none() && std::env::var_os(name).is_some_and(|value| !value.is_empty())
         });
         for name in by_name(job.environment).chain(from_host) {

@@ -9,6 +9,8 @@ use super::jobs::{self, Record};
 use crate::config::problem::{Problem, Problems};
 use crate::process::Cancellation;
 use crate::step::environment::Environment;
+use crate::step::eval::client::given::GIVEN;
+use crate::step::tools::PYTHON;
 
 /// What the batch script is, whatever the job: its text holds no value, and its arguments are the command that runs in
 /// its place, so that a signal is seen as one.
@@ -154,6 +156,8 @@ fn once(
         .envs(
             INHERITED
                 .iter()
+                .chain(&GIVEN)
+                .chain(&[PYTHON])
                 .filter_map(|name| Some((name, std::env::var_os(name)?))),
         )
         .envs(environment.iter())

@@ -7,6 +7,7 @@ use super::yaml::Yaml;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
 use crate::config::recipe::Schema;
+use crate::step::eval::client::given::GIVEN;
 
 /// The job's variables that a replay's client reads from its recipe, whose `benchmark.env` wins over what the job
 /// inherits.
@@ -36,10 +37,12 @@ const CONTAINER: [(&str, &str); 3] = [
 const POST_EVAL: &str = "cd /infmax-workspace && exec .sweepctl/bin/sweepctl eval run --endpoint http://localhost:8000 \
                          --envelope .sweepctl/envelope.json --stage-to /logs/eval_results";
 /// What an eval is told beside its row, by who starts the launch.
-const OF_THE_LAUNCH: [&str; 4] = [
+const OF_THE_LAUNCH: [&str; 6] = [
     "EVAL_TASKS_DIR",
     "EVAL_TASKS",
     "EVAL_ENDPOINT_READY_TIMEOUT_SECONDS",
+    "HF_ENDPOINT",
+    "HF_HUB_OFFLINE",
     "HF_TOKEN",
 ];
 /// The library that evals of schema 1 go through, from the checkout's root.
@@ -117,7 +120,7 @@ fn passed(recipe: &Yaml, request: &Request<'_>) -> Yaml {
     // Paths of the host, which mean nothing in the container.
     let of_host = |name: &str| matches!(name, "INFMAX_WORKSPACE" | "SWEEPCTL_ENVELOPE" | "RESULT_DIR");
     let own = request.environment.iter().map(|(name, _)| name);
-    for name in own.chain(OF_THE_LAUNCH).filter(|name| !of_host(name)) {
+    for name in own.chain(OF_THE_LAUNCH).chain(GIVEN).filter(|name| !of_host(name)) {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -11,15 +11,8 @@ use crate::step::stage;
 /// # Errors
 /// What is missing, as the end of a sentence.
 pub(crate) fn check(folder: &Path, task: &str) -> Result<(), String> {
-    let found = |glob: &str| -> Vec<PathBuf> { stage::find(folder, &[glob], true).files };
-    let results = found("results*.json");
-    if results.is_empty() {
-        return Err("left no results*.json".to_owned());
-    }
-    if !results.iter().any(|file| holds(file, task)) {
-        return Err(format!("none of its result files can be read and holds `{task}`"));
-    }
-    let samples = found("sample*.jsonl");
+    holding(folder, task)?;
+    let samples = stage::find(folder, &["sample*.jsonl"], true).files;
     if samples.is_empty() {
         return Err("left no sample*.jsonl".to_owned());
     }
@@ -33,10 +26,40 @@ pub(crate) fn check(folder: &Path, task: &str) -> Result<(), String> {
     }
 }
 
-fn holds(file: &Path, task: &str) -> bool {
+/// Checks that a folder holds a whole result of a suite that has a client of its own: its report, and no samples, stands
+/// behind it.
+///
+/// # Errors
+/// What is missing, as the end of a sentence, and why the client's run is no measurement.
+pub(crate) fn check_suite(folder: &Path, suite: &str) -> Result<(), String> {
+    let results = holding(folder, suite)?;
+    let is_whole = |result: &Value| result["integration_error"].is_null();
+    match results.iter().find(|result| !is_whole(result)) {
+        Some(failed) if !results.iter().any(is_whole) => {
+            let why = failed["integration_error"]["message"].as_str();
+            Err(format!("failed: {}", why.unwrap_or("its result gives no reason")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The result files of a folder that hold a task; at least one.
+fn holding(folder: &Path, task: &str) -> Result<Vec<Value>, String> {
+    let files: Vec<PathBuf> = stage::find(folder, &["results*.json"], true).files;
+    if files.is_empty() {
+        return Err("left no results*.json".to_owned());
+    }
+    let all = files.iter().filter_map(|file| read(file));
+    let results: Vec<Value> = all.filter(|value| value["results"][task].is_object()).collect();
+    match results.is_empty() {
+        true => Err(format!("none of its result files can be read and holds `{task}`")),
+        false => Ok(results),
+    }
+}
+
+fn read(file: &Path) -> Option<Value> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
-    let value: Option<Value> = serde_json::from_str(&without_bare_numbers(&text)).ok();
-    value.is_some_and(|value| value["results"][task].is_object())
+    serde_json::from_str(&without_bare_numbers(&text)).ok()
 }
 
 /// JSON whose bare `NaN` and `Infinity`, as Python writes them, are null.
@@ -87,6 +110,24 @@ mod tests {
         let text = r#"{"a": NaN, "NaN": "-Infinity \" NaN", "b": [-Infinity, Infinity, -1.5]}"#;
         let expected = r#"{"a": null, "NaN": "-Infinity \" NaN", "b": [null, null, -1.5]}"#;
         assert_eq!(without_bare_numbers(text), expected);
+    }
+
+    #[test]
+    fn a_suite_leaves_no_samples_and_says_what_failed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
+        write(
+            "results_1.json",
+            r#"{"results": {"t": {}}, "integration_error": {"message": "no check"}}"#,
+        );
+        assert_eq!(check_suite(folder.path(), "t"), Err("failed: no check".to_owned()));
+        write("results_2.json", r#"{"results": {"t": {"exact_match,none": 0.5}}}"#);
+        assert_eq!(check_suite(folder.path(), "t"), Ok(()));
+        assert!(
+            check_suite(folder.path(), "u")
+                .expect_err("no suite")
+                .contains("holds `u`")
+        );
     }
 
     #[test]

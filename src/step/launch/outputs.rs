@@ -7,7 +7,7 @@ use super::failure::{Failure, Kind};
 use crate::config::problem::{Problem, Problems};
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Scenario;
-use crate::step::eval::results;
+use crate::step::eval::{framework, results};
 use crate::step::places;
 use crate::step::replay;
 use crate::step::replay::left::Left;
@@ -136,11 +136,12 @@ impl Expected<'_> {
         if folders.is_empty() {
             problems.push(self.missing("results*.json", "*.json", "the eval left nothing: see its log"));
         }
+        let check = match &self.envelope.row.eval.evaluator {
+            Some(evaluator) if evaluator.framework != framework::DEFAULT => results::check_suite,
+            _ => results::check,
+        };
         for task in self.tasks.iter().filter(|_| !folders.is_empty()) {
-            let reasons: Vec<String> = folders
-                .iter()
-                .filter_map(|folder| results::check(folder, task).err())
-                .collect();
+            let reasons: Vec<String> = folders.iter().filter_map(|folder| check(folder, task).err()).collect();
             if reasons.len() == folders.len() {
                 let message = format!("the eval of `{task}` is not whole: it {}", reasons.join("; it "));
                 problems.push(self.with_found(message, "results*.json").hint("see the eval's log"));

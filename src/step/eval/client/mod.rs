@@ -4,6 +4,7 @@
 //! is, beside its projection into the form of lm-eval's results and whatever else the program left.
 
 mod evidence;
+pub(crate) mod given;
 mod project;
 mod source;
 
