@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use sweepctl::config::asked;
 use sweepctl::config::kind::Kind;
 use sweepctl::config::policy::Field;
 use sweepctl::config::scalar::Scalar;
@@ -110,7 +111,8 @@ fn every_file_names_its_schema_and_fits_it() {
     }
 }
 
-/// Texts that use every field of their kind; `FIELDS` stands for all fields of a row.
+/// Texts that use every field of their kind; `FIELDS` stands for all fields of a row, `SWITCHES` for all that a label
+/// may ask for.
 const WHOLE: [(Kind, &str); 11] = [
     (
         Kind::Frameworks,
@@ -349,10 +351,10 @@ policies:
     (
         Kind::Labels,
         "primary:
-  a: { trim-conc: true, canary: true, fail-fast: true }
+  a: { SWITCHES, canary: true }
 modifiers:
   b: { evals-only: true, reusable: true }
-  c: { all-evals: true, agentx-fast: true, reusable: false }
+  c: { SWITCHES, reusable: false }
 skip-marker: s
 require-sweep: true
 reuse: { command: /c, author-associations: [OWNER], permissions: [write], unauthorized-merge: sweep }
@@ -437,9 +439,12 @@ fn whole() -> Vec<(Kind, String)> {
     let fields: Vec<String> = Field::of_groups()
         .map(|field| format!("{}: [a]", field.name()))
         .collect();
+    let switches = asked::fields().into_iter().filter(|field| field.is_switch);
+    let switches: Vec<String> = switches.map(|field| format!("{}: true", field.name)).collect();
+    let (fields, switches) = (fields.join(", "), switches.join(", "));
     WHOLE
         .iter()
-        .map(|(kind, text)| (*kind, text.replace("FIELDS", &fields.join(", "))))
+        .map(|(kind, text)| (*kind, text.replace("FIELDS", &fields).replace("SWITCHES", &switches)))
         .collect()
 }
 
