@@ -10,12 +10,14 @@
 
 mod forms;
 mod log;
+mod row;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use self::log::Log;
+pub(crate) use self::row::{is_score_of, suite};
 use super::lm_eval::ResultFile;
 use super::{file, json};
 
@@ -27,7 +29,7 @@ const STARTS: [(&str, &str); 4] = [
     ("longbench_v2_", "longbenchv2"),
 ];
 /// The file of NeMo Skills.
-const METRICS: &str = "metrics.json";
+pub(crate) const METRICS: &str = "metrics.json";
 /// The log of the benchmark.
 pub const LOG: &str = "benchmark.out";
 /// The folder of outputs, beside or below the metadata.

@@ -1,12 +1,14 @@
 //! What of a job its recipe carries beside the deployment: the context of an eval, the eval itself, and the settings
 //! of a replay. A job that a recipe cannot carry is refused before anything starts.
 
+use super::accuracy;
 use super::recipe::Request;
 use super::sides::sides;
 use super::yaml::Yaml;
 use crate::config::clusters::Schema;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
+use crate::step::results::accuracy::suite;
 
 /// The job's variables that a replay's client reads from its recipe, whose `benchmark.env` wins over what the job
 /// inherits.
@@ -60,7 +62,11 @@ pub(super) fn check(request: &Request<'_>) -> Result<(), Problems> {
         );
         problems.push(Problem::file("", message).hint("plan it anew: each of its points is a row"));
     }
-    if row.runs_eval() && request.schema == Schema::One && !request.workspace.join(LIBRARY).is_file() {
+    if let Err(refused) = accuracy::check_row(row) {
+        problems.extend(refused);
+    }
+    let runs_framework = row.runs_eval() && suite(row).is_none();
+    if runs_framework && request.schema == Schema::One && !request.workspace.join(LIBRARY).is_file() {
         let message = format!("the job runs an eval, for which this srt-slurm needs `{LIBRARY}` in the checkout");
         let hint = "add the shell library to the repository; its docs are docs/launch.md, under `srt-slurm`";
         problems.push(Problem::file(LIBRARY, message).hint(hint));
@@ -92,7 +98,7 @@ pub(super) fn carry(recipe: &mut Yaml, request: &Request<'_>) -> Result<(), Prob
         }
     }
     // Schema 1 has no such block: there the shell library does it, told by the environment that the job inherits.
-    if row.runs_eval() && request.schema == Schema::Two {
+    if row.runs_eval() && suite(row).is_none() && request.schema == Schema::Two {
         if recipe.get(&["post_eval", "command"]).is_none() {
             recipe.set(&["post_eval", "command"], POST_EVAL);
         }

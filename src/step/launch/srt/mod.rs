@@ -2,6 +2,7 @@
 //!
 //! `srtctl apply` submits the job and returns; from its id on, the job is followed and ended as every Slurm job is.
 
+mod accuracy;
 mod carry;
 mod recipe;
 mod results;
@@ -19,6 +20,7 @@ use regex::Regex;
 
 use super::LAUNCH_LOG;
 use super::backend::{Backend, Intent, Prepared, Show};
+use super::failure::{Failure, Kind};
 use super::preflight::Node;
 use super::slurm::{self, Job, Record};
 use crate::config::clusters::Srt;
@@ -91,6 +93,7 @@ impl SrtBackend {
             .arg(Self::file(job))
             .current_dir(job.workspace);
         command.envs(job.environment.iter());
+        command.envs(accuracy::variables(&job.envelope.row).iter().copied());
         if let Some(workspace) = &self.settings.workspace {
             command.env("INFMAX_WORKSPACE", workspace);
         }
@@ -131,10 +134,18 @@ impl Backend for SrtBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let text = self.recipe(job, "<a token of this launch>")?;
         let file = Self::file(job);
-        let command = ["srtctl", "apply", "-f"].map(str::to_owned).into_iter();
+        let told = accuracy::variables(&job.envelope.row).iter();
+        let told: Vec<String> = told.map(|(name, value)| format!("{name}={value}")).collect();
+        let mut command: Vec<String> = Vec::new();
+        if !told.is_empty() {
+            command.push("env".to_owned());
+            command.extend(told);
+        }
+        command.extend(["srtctl", "apply", "-f"].map(str::to_owned));
+        command.push(file.display().to_string());
         Ok(Intent {
             backend: "srt",
-            commands: vec![command.chain([file.display().to_string()]).collect()],
+            commands: vec![command],
             files: vec![(file, text)],
         })
     }
@@ -191,6 +202,17 @@ impl Backend for SrtBackend {
         }
         record.forget()?;
         Ok(outcome)
+    }
+
+    /// The code of an eval-only job is that of its eval: whatever its files hold, a failed one is no pass.
+    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
+        let kind = match job.envelope.row.eval.eval_only {
+            true => Kind::Eval,
+            false => Kind::Benchmark,
+        };
+        let infrastructure = |problems| Failure::new(Kind::Infrastructure, problems);
+        let outcome = self.run(job, cancel, show).map_err(infrastructure)?;
+        Failure::check(&outcome, kind, "the job").map_err(|failure| failure.with_code(outcome.code()))
     }
 
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {
