@@ -167,7 +167,8 @@ impl Expected<'_> {
                 Ok(result) => has_score |= result.tasks().any(|(task, _)| accuracy::is_score_of(suite, task)),
                 Err(reason) => {
                     let name = stage::shown(&output.path);
-                    let problem = Problem::file(&name, format!("the eval of `{suite}` is not whole: `{name}` {reason}"));
+                    let problem =
+                        Problem::file(&name, format!("the eval of `{suite}` is not whole: `{name}` {reason}"));
                     problems.push(problem.hint("see the benchmark's log, benchmark.out"));
                 }
             }

@@ -115,8 +115,10 @@ fn judged(found: Vec<(PathBuf, Option<&'static str>)>, logs: &[(PathBuf, Result<
     let mut outputs = Vec::new();
     for (path, benchmark) in &found {
         let reports = match benchmark {
-            None => object(path).and_then(|found| forms::nemo(&found)),
-            Some(benchmark) => object(path)
+            None => object(path).and_then(|found| forms::nemo(&found, of(log::AIME))),
+            Some(benchmark) => of(benchmark)
+                .map_or(Ok(()), |log| log.is_of(&name_of(path)))
+                .and_then(|()| object(path))
                 .and_then(|found| forms::sglang(benchmark, &found, of(benchmark)))
                 .map(|report| vec![report]),
         };
@@ -143,6 +145,10 @@ fn judged(found: Vec<(PathBuf, Option<&'static str>)>, logs: &[(PathBuf, Result<
         });
     }
     outputs
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn object(path: &Path) -> Result<Map<String, Value>, String> {

@@ -1,25 +1,25 @@
-//! Jobs whose eval is an accuracy benchmark of srt-slurm: the `benchmark` section of their recipe.
+//! What jobs of srt-slurm are told of their evals, and those whose eval is the `benchmark` section of their recipe.
 //!
 //! srt-slurm (v1.0.68, `cli/do_sweep.py`) leaves that section out where EVAL_ONLY is true, and runs lm-eval instead; where
 //! RUN_EVAL is true, it runs lm-eval behind it. Neither may be true of such a job.
 
-use std::sync::Arc;
-
-use super::recipe::named;
 use crate::config::problem::{Problem, Problems};
-use crate::config::recipe::check;
-use crate::config::source::Source;
 use crate::matrix::row::Row;
 use crate::step::results::accuracy::suite;
 
-/// What `srtctl` and its job are told in place of the row's own variables.
-const BENCHMARK_ALONE: [(&str, &str); 2] = [("EVAL_ONLY", "false"), ("RUN_EVAL", "false")];
+/// What srt-slurm's lm-eval reads the requests at a time from.
+pub(super) const EVAL_CONCURRENT_REQUESTS: &str = "EVAL_CONCURRENT_REQUESTS";
 
-/// The variables that a row's job has in place of its own.
-pub(super) fn variables(row: &Row) -> &'static [(&'static str, &'static str)] {
+/// The variables that `srtctl` and its job get beside, or in place of, the row's own: of another eval the requests at a
+/// time, which srt-slurm's lm-eval takes for 256 where nothing says them.
+pub(super) fn variables(row: &Row) -> Vec<(&'static str, String)> {
     match suite(row) {
-        Some(_) => &BENCHMARK_ALONE,
-        None => &[],
+        Some(_) => ["EVAL_ONLY", "RUN_EVAL"].map(|name| (name, false.to_string())).into(),
+        None if row.runs_eval() => {
+            let points: Vec<String> = row.eval_concs().iter().map(u64::to_string).collect();
+            vec![(EVAL_CONCURRENT_REQUESTS, points.join(" "))]
+        }
+        None => Vec::new(),
     }
 }
 
@@ -32,28 +32,14 @@ pub(super) fn check_row(row: &Row) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if !row.eval.eval_only {
         let message = format!("the row measures throughput and `{suite}`, and a recipe has one benchmark");
-        problems.push(Problem::file("", message).hint("plan the eval as a job of its own, with evals-only or all-evals"));
+        problems
+            .push(Problem::file("", message).hint("plan the eval as a job of its own, with evals-only or all-evals"));
     }
-    if named(row).is_none() {
+    let passed = &row.topology.passed;
+    if passed.eval_srt_recipe.is_none() && passed.srt_recipe.is_none() {
         let message = format!("the row's eval is `{suite}` of srt-slurm, and it names no recipe that runs it");
         let hint = format!("write one with `sweepctl recipe accuracy {suite} FILE`, and name it as `eval-srt-recipe`");
         problems.push(Problem::file("", message).hint(hint));
     }
     problems.into_result()
-}
-
-/// Whether a recipe runs the benchmark that the row asks for.
-///
-/// # Errors
-/// A recipe of another benchmark, or of none.
-pub(super) fn check_recipe(row: &Row, name: &str, source: &Arc<Source>) -> Result<(), Problems> {
-    let Some(suite) = suite(row) else { return Ok(()) };
-    let found = check::check(source)?.benchmark.map(|benchmark| benchmark.name());
-    if found == Some(suite) {
-        return Ok(());
-    }
-    let runs = found.map_or("no accuracy benchmark".to_owned(), |name| format!("`{name}`"));
-    let message = format!("the row's eval is `{suite}`, and the recipe runs {runs}");
-    let hint = format!("`sweepctl recipe accuracy {suite} FILE` writes it; name that recipe as `eval-srt-recipe`");
-    Err(Problem::file(name, message).hint(hint).into())
 }

@@ -122,7 +122,11 @@ fn passed(recipe: &Yaml, request: &Request<'_>) -> Yaml {
     // Paths of the host, which mean nothing in the container.
     let of_host = |name: &str| matches!(name, "INFMAX_WORKSPACE" | "SWEEPCTL_ENVELOPE" | "RESULT_DIR");
     let own = request.environment.iter().map(|(name, _)| name);
-    for name in own.chain(OF_THE_LAUNCH).filter(|name| !of_host(name)) {
+    for name in own
+        .chain([accuracy::EVAL_CONCURRENT_REQUESTS])
+        .chain(OF_THE_LAUNCH)
+        .filter(|name| !of_host(name))
+    {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -93,7 +93,7 @@ impl SrtBackend {
             .arg(Self::file(job))
             .current_dir(job.workspace);
         command.envs(job.environment.iter());
-        command.envs(accuracy::variables(&job.envelope.row).iter().copied());
+        command.envs(accuracy::variables(&job.envelope.row));
         if let Some(workspace) = &self.settings.workspace {
             command.env("INFMAX_WORKSPACE", workspace);
         }
@@ -134,7 +134,7 @@ impl Backend for SrtBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let text = self.recipe(job, "<a token of this launch>")?;
         let file = Self::file(job);
-        let told = accuracy::variables(&job.envelope.row).iter();
+        let told = accuracy::variables(&job.envelope.row).into_iter();
         let told: Vec<String> = told.map(|(name, value)| format!("{name}={value}")).collect();
         let mut command: Vec<String> = Vec::new();
         if !told.is_empty() {

@@ -7,7 +7,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::accuracy;
 use super::carry;
 use super::schema1;
 use super::sides::{Side, sides};
@@ -68,7 +67,7 @@ pub(super) fn text(request: &Request<'_>, token: &str) -> Result<String, Problem
 }
 
 /// The recipe that a row names: eval-only jobs may have one of their own.
-pub(super) fn named(row: &Row) -> Option<&str> {
+fn named(row: &Row) -> Option<&str> {
     let topology = &row.topology;
     let of_evals = topology
         .passed
@@ -94,11 +93,10 @@ fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
     }
     let path = slurm::plain_file(request.workspace, &relative)?;
     let source = Arc::new(Source::read_as(&path, &relative.display().to_string())?);
-    let recipe = crate::config::load(&source, |d, node| {
+    crate::config::load(&source, |d, node| {
         check(d, node, request);
         Some(Yaml::from(node))
-    })?;
-    accuracy::check_recipe(request.row, name, &source).map(|()| recipe)
+    })
 }
 
 /// Reports what is no recipe of this row.
