@@ -23,6 +23,7 @@ use crate::config::workflows::Workflows;
 use crate::config::{master, runners::Runners};
 use crate::findings::config::NO_SUCH_RUNNER;
 use crate::findings::files as findings;
+use crate::matrix::evals::{self, EvalMode};
 use crate::matrix::expand::Expansion;
 use crate::matrix::row::Row;
 use crate::plural;
@@ -196,6 +197,10 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     // Scripts stand beside the folder of configs.
     let configs = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     let root = configs.parent().unwrap_or(configs);
+    let mut rows = rows;
+    for source in of(Kind::EvalPolicy) {
+        rows.extend(benchmark_rows(&rows, &EvalPolicies::load(source)?));
+    }
     let known: Vec<Row> = rows
         .into_iter()
         .filter(|row| is_runner(&fleet.runners, &row.topology.runner))
@@ -203,11 +208,25 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     let runnable = runnable::check(
         &known,
         Some(&fleet),
-        &|path| root.join(path).is_file(),
+        &|path| {
+            let path = root.join(path);
+            path.is_file().then(|| Source::read(&path).map(Arc::new)).transpose()
+        },
         &[root.to_path_buf()],
     );
     problems.extend(runnable.err().unwrap_or_default());
     problems.into_result()
+}
+
+/// The rows that run an accuracy benchmark wherever the active policy can select them.
+fn benchmark_rows(rows: &[Row], policies: &EvalPolicies) -> Vec<Row> {
+    let Some(policy) = policies.policies.get(&policies.active) else {
+        return Vec::new();
+    };
+    let modes = [EvalMode::EvalsOnly, EvalMode::AllEvals];
+    let selected = modes.map(|mode| evals::apply(rows.to_vec(), policy, mode, false));
+    let selected = selected.into_iter().flatten();
+    selected.filter(|row| row.benchmark().is_some()).collect()
 }
 
 /// Whether a config may name this as its runner: a label, or a runner of one.
@@ -302,13 +321,9 @@ fn known_tasks<'s>(
         .filter_map(|source| EvalPolicies::load(source).ok())
         .chain(brought)
     {
-        known.tasks.extend(
-            policies
-                .policies
-                .values()
-                .flat_map(policy::EvalPolicy::suites)
-                .map(str::to_owned),
-        );
+        known
+            .tasks
+            .extend(policies.policies.values().flat_map(policy::EvalPolicy::scores));
     }
     for clusters in clusters.filter_map(|source| Clusters::load(source, None).ok()) {
         let own = clusters.clusters.values();

@@ -9,13 +9,14 @@ use serde::Serialize;
 
 use super::inputs::both;
 use super::{Told, envelope_file, output};
-use crate::config::clusters::Clusters;
+use crate::config::clusters::{Backend, Clusters};
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::asked;
 use crate::config::source::Source;
 use crate::config::thresholds::Thresholds;
 use crate::matrix::envelope::Envelope;
 use crate::runner;
-use crate::step::launch;
+use crate::step::launch::{self, slurm};
 use crate::step::places::{LAUNCHED, Places, launched};
 use crate::step::results::answers::Answers;
 use crate::step::results::{file, meta};
@@ -88,7 +89,18 @@ impl Validate {
     /// # Errors
     /// Every problem.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let report = validate::validate(&self.request()?);
+        let request = self.request()?;
+        let recipe = request
+            .envelope
+            .as_ref()
+            .map(|envelope| self.recipe(envelope))
+            .transpose();
+        let (recipe, problems) = match recipe {
+            Ok(recipe) => (recipe.flatten(), Problems::default()),
+            Err(problems) => (None, problems),
+        };
+        let mut report = validate::against(&request, recipe.as_ref());
+        report.problems.extend(problems.0);
         runner::summarize(&report.markdown())?;
         self.print(&report)?;
         Problems(report.problems).into_result().map_err(Told)?;
@@ -154,13 +166,37 @@ impl Validate {
     /// The tasks of a job, as its launch chose them: what EVAL_TASKS_DIR or EVAL_TASKS names, else its suite's, else those
     /// of its cluster, by the clusters file.
     fn asked(&self, envelope: &Envelope) -> Asked {
-        let clusters = Source::read(&self.cluster_config).ok();
-        // A clusters file that cannot be read names no task; `check` says what is wrong with it.
-        let clusters = clusters.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
-        let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
-        let runner = runner.unwrap_or_else(|| envelope.runs_on.clone());
-        let given = launch::given_task(envelope, &clusters.unwrap_or_default(), &runner);
+        let given = launch::given_task(envelope, &self.clusters(), &runner(envelope));
         Asked::of(envelope, given.as_deref(), &[PathBuf::from(".")])
+    }
+
+    /// A clusters file that cannot be read names nothing; `check` says what is wrong with it.
+    fn clusters(&self) -> Clusters {
+        let source = Source::read(&self.cluster_config).ok();
+        let clusters = source.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
+        clusters.unwrap_or_default()
+    }
+
+    /// What the recipe of a job asks of its accuracy benchmark; `None` for every other eval.
+    ///
+    /// # Errors
+    /// A recipe that cannot be read or runs something else: nothing then says what has to be there.
+    fn recipe(&self, envelope: &Envelope) -> Result<Option<asked::Asked>, Problems> {
+        let row = &envelope.row;
+        let Some(suite) = row.benchmark() else { return Ok(None) };
+        let suite = asked::suite(suite)?;
+        let Some(name) = row.srt_recipe() else {
+            let message = "the row names no recipe, so nothing says what its benchmark has to leave";
+            return Err(Problem::file("", message).hint("name one as `eval-srt-recipe`").into());
+        };
+        let clusters = self.clusters();
+        let path = match clusters.of(&runner(envelope)).map(|(_, cluster)| &cluster.backend) {
+            Some(Backend::Srt(srt)) => srt.recipe(&name),
+            _ => name.into_owned(),
+        };
+        let file = slurm::plain_file(Path::new(""), Path::new(&path))?;
+        let source = Arc::new(Source::read_as(&file, &path)?);
+        asked::asked(&source, suite).map(Some)
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {
@@ -184,6 +220,12 @@ impl Validate {
             false => Ok(()),
         }
     }
+}
+
+/// The runner that the job ran on.
+fn runner(envelope: &Envelope) -> String {
+    let runner = std::env::var("RUNNER_NAME").ok().filter(|name| !name.is_empty());
+    runner.unwrap_or_else(|| envelope.runs_on.clone())
 }
 
 /// The files that a pattern names, sorted; only the last part of a pattern may hold `*` and `?`.

@@ -171,6 +171,7 @@ fn taken_because(rule: &Rule, pick: Pick) -> String {
             let size = match framework::suite(evaluator, &[".".into()]) {
                 Ok(Some(suite)) if suite.cases == suite.checks => format!(" ({} cases)", suite.cases),
                 Ok(Some(suite)) => format!(" ({} cases, {} checks)", suite.cases, suite.checks),
+                Ok(None) if evaluator.is_benchmark() => ", in a job of its own".to_owned(),
                 Ok(None) => String::new(),
                 Err(_) => ", which nothing here runs".to_owned(),
             };

@@ -84,7 +84,7 @@ impl EmitArgs {
             .flatten()
             .map(|envelope| envelope.row.clone())
             .collect();
-        runnable::check(&rows, None, &|_| true, &[".".into()])?;
+        runnable::check(&rows, None, &|_| Ok(None), &[".".into()])?;
         let settings = workflow_settings(Path::new("."))?;
         let mut buckets = buckets.clone();
         queue::score(&mut buckets, Path::new("."), &settings, &Trigger::of_run()?)?;
@@ -202,7 +202,10 @@ fn eval_text(row: &Row) -> String {
     if !row.runs_eval() {
         return String::new();
     }
-    let evaluator = row.eval.evaluator.as_ref().map_or("eval", |e| e.framework.as_str());
+    let evaluator = row.eval.evaluator.as_ref().map_or("eval", |e| match e.is_benchmark() {
+        true => e.suite.as_str(),
+        false => e.framework.as_str(),
+    });
     match (row.eval.eval_all_concs, row.eval.eval_conc) {
         (true, _) => format!("{evaluator} at each"),
         (false, Some(conc)) => format!("{evaluator} at {conc}"),

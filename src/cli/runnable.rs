@@ -22,9 +22,8 @@ pub(super) type Read<'a> = dyn Fn(&str) -> Result<Option<Arc<Source>>, Problem> 
 /// As [`runnable::check`], and files that cannot be read.
 pub(super) fn check(rows: &[Row], runners: &Runners, read: &Read<'_>) -> Result<(), Problems> {
     let fleet = fleet(runners, read)?;
-    // A script that cannot be read is said where it is launched.
-    let has = |path: &Path| path.to_str().is_some_and(|path| !matches!(read(path), Ok(None)));
-    runnable::check(rows, fleet.as_ref(), &has, &[".".into()])
+    let files = |path: &Path| path.to_str().map_or(Ok(None), read);
+    runnable::check(rows, fleet.as_ref(), &files, &[".".into()])
 }
 
 /// The fleet; a repository without clusters starts its jobs in a way of its own, of which nothing is known.

@@ -191,6 +191,10 @@ impl EvalFrameworks {
             let frameworks = f.required(d, "frameworks", |d, node, name| {
                 let mut all = IndexMap::new();
                 for (key, value) in d.entries(node, name) {
+                    if key.text() == super::recipe::parameters::FRAMEWORK {
+                        let message = format!("`{}` is the framework of srt-slurm's own benchmarks", key.text());
+                        d.report(key.span, message, "give this one another name");
+                    }
                     if !is_name(key.text()) {
                         let hint = "write letters, digits, - and _";
                         d.report(key.span, format!("`{}` is no name of a framework", key.text()), hint);

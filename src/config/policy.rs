@@ -12,6 +12,8 @@ use schemars::JsonSchema;
 use super::decode::{Decoder, Fields};
 pub use super::fields::Field;
 use super::problem::{Problem, Problems, nearest};
+use super::recipe::Benchmark;
+use super::recipe::parameters::FRAMEWORK;
 use super::source::Source;
 use super::tree::Node;
 use super::types::{NodeKind, ScenarioType, SeqLen};
@@ -59,10 +61,14 @@ impl EvalPolicy {
         })
     }
 
-    /// The suites that its rules name.
-    pub fn suites(&self) -> impl Iterator<Item = &str> {
+    /// The names that scores of its rules' suites can have.
+    pub fn scores(&self) -> impl Iterator<Item = String> {
         let rules = self.selection.rules.iter().chain(&self.all_evals.rules);
-        rules.filter_map(|rule| Some(rule.evaluator.as_ref()?.suite.as_str()))
+        let evaluators = rules.filter_map(|rule| rule.evaluator.as_ref());
+        evaluators.flat_map(|evaluator| match Benchmark::of_suite(&evaluator.suite) {
+            Some(benchmark) if evaluator.is_benchmark() => benchmark.scores(),
+            _ => vec![evaluator.suite.clone()],
+        })
     }
 }
 
@@ -241,6 +247,15 @@ pub struct Evaluator {
     pub suite: String,
 }
 
+impl Evaluator {
+    /// Whether it is an accuracy benchmark of the row's recipe, which srt-slurm runs in the place of throughput: such an
+    /// eval has a job of its own.
+    #[must_use]
+    pub fn is_benchmark(&self) -> bool {
+        self.framework == FRAMEWORK
+    }
+}
+
 impl JsonSchema for Field {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Field".into()
@@ -410,6 +425,9 @@ fn rule(d: &mut Decoder, node: &Node<'_>) -> Option<Rule> {
             "without one every group has a row",
         );
     }
+    if evaluator.as_ref().is_some_and(Evaluator::is_benchmark) {
+        benchmark_fits(d, &f, nodes, eval_conc);
+    }
     f.finish(d);
     Some(Rule {
         name: name?,
@@ -427,6 +445,20 @@ fn rule(d: &mut Decoder, node: &Node<'_>) -> Option<Rule> {
         merge,
         evaluator,
     })
+}
+
+/// Refuses what a rule cannot ask of an accuracy benchmark.
+fn benchmark_fits(d: &mut Decoder, f: &Fields<'_, '_>, nodes: Option<NodeKind>, eval_conc: Option<EvalConc>) {
+    if nodes == Some(NodeKind::Single) {
+        let message = "srt-slurm runs the evaluator `benchmark`, for multi-node rows";
+        let hint = "write `nodes: multi`, or evaluate with `lm-eval`";
+        d.refuse(&config::CONFLICT, f.at("nodes"), message, hint);
+    }
+    if eval_conc == Some(EvalConc::All) {
+        let message = "the evaluator `benchmark` runs once, at the requests that its recipe's `num_threads` says";
+        let hint = "write `highest`, which is what its results are listed under";
+        d.refuse(&config::CONFLICT, f.at("eval-conc"), message, hint);
+    }
 }
 
 fn matching(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<Vec<(Field, Vec<String>)>> {

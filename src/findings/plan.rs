@@ -17,6 +17,10 @@ super::findings! {
         "A row that breaks its shape"
         "A row that could not run is not planned."
         "Correct the config that it comes from.";
+    BENCHMARK_ROW = Error "plan/benchmark-row"
+        "A row that cannot run an accuracy benchmark"
+        "srt-slurm runs these benchmarks, in the place of throughput, against the servers of a multi-node row: in any other job nothing would be evaluated."
+        "Let a rule with `nodes: multi` select rows of a cluster with the backend `srt` that name a recipe; elsewhere evaluate with `lm-eval`.";
     DUPLICATE = Error "plan/duplicate"
         "Two jobs of one id, or two artifacts of one name"
         "Results are told apart by them."

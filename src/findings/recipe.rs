@@ -9,6 +9,10 @@ super::findings! {
         "No accuracy benchmark where one is checked"
         "The section is missing, or its type is none that is known."
         "Write it with `sweepctl recipe accuracy`.";
+    OTHER_BENCHMARK = Error "recipe/other-benchmark"
+        "A recipe that runs another benchmark than its row asks for"
+        "The job would leave another benchmark's results, or throughput, and nothing of what was planned."
+        "Write the benchmark with `sweepctl recipe accuracy`, and name that recipe as `eval-srt-recipe`.";
     PARAMETER = Error "recipe/parameter"
         "A parameter with a value that it cannot have"
         "srt-slurm checks names of fields alone, and the benchmark fails when its servers are up."

@@ -314,6 +314,7 @@ fn digest(identity: &str, count: u64) -> String {
 fn name(row: &Row) -> String {
     let points: Vec<String> = row.conc.points().iter().map(u64::to_string).collect();
     let role = match (&row.eval.evaluator, row.eval.eval_only) {
+        (Some(evaluator), true) if evaluator.is_benchmark() => format!(" eval:{}", evaluator.suite),
         (Some(evaluator), true) if evaluator.framework != "lm-eval" => format!(" eval:{}", evaluator.framework),
         (_, true) => " eval".to_owned(),
         _ => String::new(),

@@ -293,32 +293,49 @@ impl Marked {
     }
 }
 
+/// The rules that take a row, with their places, each evaluator once.
+fn takers<'e, 'r>(examined: &'e [Examined<'r>], row: usize) -> Vec<(usize, &'e Examined<'r>)> {
+    let mut evaluators: Vec<&Option<Evaluator>> = Vec::new();
+    let mut taken = Vec::new();
+    for (place, examined) in examined.iter().enumerate() {
+        let is_taken = matches!(examined.outcomes[row], Outcome::Taken { .. } | Outcome::Fallback);
+        if is_taken && !evaluators.contains(&&examined.rule.evaluator) {
+            evaluators.push(&examined.rule.evaluator);
+            taken.push((place, examined));
+        }
+    }
+    taken
+}
+
+/// Whether a rule's eval marks no row, and is a job beside it: srt-slurm runs one benchmark of a recipe, throughput or
+/// accuracy.
+fn has_own_job(rule: &Rule) -> bool {
+    rule.evaluator.as_ref().is_some_and(Evaluator::is_benchmark)
+}
+
 fn mark(rows: Vec<Row>, rules: &RuleSet, examined: &[Examined<'_>], mode: EvalMode) -> Vec<Row> {
     let all = mode == EvalMode::AllEvals;
     let mut marked = Marked::default();
     let mut last = Marked::default();
     for (index, mut row) in rows.into_iter().enumerate() {
-        let mut evaluators: Vec<&Option<Evaluator>> = Vec::new();
-        for (rule_index, examined) in examined.iter().enumerate() {
-            let outcome = examined.outcomes[index];
+        let taken = takers(examined, index);
+        let (alone, here): (Vec<_>, Vec<_>) = taken.into_iter().partition(|(_, examined)| has_own_job(examined.rule));
+        let is_marked = !here.is_empty();
+        if !is_marked && !all {
+            row.eval.run_eval = Some(false);
+            marked.rows.push(row.clone());
+        }
+        for (place, (rule_index, examined)) in here.into_iter().chain(alone).enumerate() {
             let rule = examined.rule;
-            let taken = matches!(outcome, Outcome::Taken { .. } | Outcome::Fallback);
-            if !taken || evaluators.contains(&&rule.evaluator) {
-                continue;
-            }
-            let extra = !evaluators.is_empty();
-            evaluators.push(&rule.evaluator);
-            let mut eval = eval_mark(rule, &row, outcome);
+            let extra = place > 0 || !is_marked;
+            let mut eval = eval_mark(rule, &row, examined.outcomes[index]);
             eval.eval_only = all || extra;
+            // With all evals there is no row that such a copy could follow.
             let target = match rules.extra_rows {
-                ExtraRows::Last if extra => &mut last,
+                ExtraRows::Last if place > 0 || (extra && !all) => &mut last,
                 _ => &mut marked,
             };
             target.add(rule_index, rule, Row { eval, ..row.clone() });
-        }
-        if evaluators.is_empty() && !all {
-            row.eval.run_eval = Some(false);
-            marked.rows.push(row);
         }
     }
     marked.rows.append(&mut last.rows);

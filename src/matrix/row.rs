@@ -4,12 +4,17 @@
 //! is. Rows of one search-space entry share their topology, so that a sweep of thousands of rows stays small. The
 //! JSON form is [`super::wire`].
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use crate::config::fields::{Field, Parallelism, Passed, Role, Shape, Side, SideField};
 use crate::config::master::search_space::{Nodes, Roles};
 use crate::config::policy::Evaluator;
+use crate::config::recipe::Benchmark;
 use crate::config::types::{Component, KvOffloading, NodeKind, ScenarioType, SeqLen, SpecDecoding};
+
+/// What stands for the accuracy benchmark in the name of an eval's recipe.
+const SUITE: &str = "{suite}";
 
 /// The seconds that an agentic row replays its traces for.
 pub const AGENTIC_DURATION: u64 = 3600;
@@ -206,6 +211,28 @@ impl Row {
             (true, false, Some(conc)) => vec![conc],
             (true, false, None) => vec![self.conc.highest()],
         }
+    }
+
+    /// The accuracy benchmark that its eval is, by the suite's name, where it is one.
+    #[must_use]
+    pub fn benchmark(&self) -> Option<&str> {
+        let evaluator = self.eval.evaluator.as_ref().filter(|_| self.runs_eval())?;
+        evaluator.is_benchmark().then_some(evaluator.suite.as_str())
+    }
+
+    /// The recipe of srt-slurm that its job runs, as the config names it. Jobs that only evaluate may have one of their
+    /// own, in whose name `{suite}` stands for the accuracy benchmark; without one such a name is nobody's.
+    #[must_use]
+    pub fn srt_recipe(&self) -> Option<Cow<'_, str>> {
+        let passed = &self.topology.passed;
+        let of_evals = passed.eval_srt_recipe.as_deref().filter(|_| self.eval.eval_only);
+        let suite = self.benchmark().and_then(Benchmark::of_suite);
+        let of_evals = of_evals.and_then(|name| match (name.contains(SUITE), suite) {
+            (false, _) => Some(Cow::Borrowed(name)),
+            (true, Some(suite)) => Some(Cow::Owned(name.replace(SUITE, suite.name()))),
+            (true, None) => None,
+        });
+        of_evals.or_else(|| passed.srt_recipe.as_deref().map(Cow::Borrowed))
     }
 
     /// Whether it runs an eval.

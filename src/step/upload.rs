@@ -6,7 +6,6 @@ use std::time::SystemTime;
 use super::eval::meta_env;
 use super::logs;
 use super::places::{self, Places};
-use super::results::accuracy;
 use super::results::meta::{self, MetaEnv, Owner};
 use super::stage::{self, AGENTIC_LEFT_OUT, Found, SERVER_CONFIG};
 use crate::config::problem::{Problem, Problems};
@@ -170,7 +169,7 @@ fn sets(request: &Request, envelope: &Envelope) -> Result<Vec<Set>, Problems> {
         let mut found = stage::find(&folder, &globs, deep);
         // Beside the metadata alone: a repository may use these names itself.
         if request.kind == ArtifactKind::Eval
-            && accuracy::suite(&envelope.row).is_some()
+            && envelope.row.benchmark().is_some()
             && found.files.contains(&folder.join(meta::NAME))
         {
             let left = stage::of_benchmark(&folder);

@@ -1,6 +1,7 @@
 //! `sweepctl collect`: sets and aggregates of a whole sweep, held against its plan.
 
 mod accuracy;
+mod benchmark;
 mod beside;
 mod evals;
 mod results;

@@ -1,5 +1,6 @@
 //! `sweepctl evidence`: a complete folder, and one for each thing that can be missing or wrong.
 
+mod benchmark;
 mod watch;
 
 use std::path::Path;

@@ -31,6 +31,21 @@ fn the_page_lists_every_parameter_with_its_default() {
 }
 
 #[test]
+fn the_page_lists_every_suite_with_its_tasks() {
+    let page = std::fs::read_to_string(project().join("docs/accuracy.md")).expect("the page");
+    for benchmark in Benchmark::SUITES {
+        let start = format!("| `{}` |", benchmark.name());
+        let line = page.lines().find(|line| line.starts_with(&start));
+        let tasks = line
+            .and_then(|line| line.split('|').nth(2))
+            .expect("a row of the gate's table");
+        for task in benchmark.tasks() {
+            assert!(tasks.contains(&format!("`{task}`")), "{}: {task}", benchmark.name());
+        }
+    }
+}
+
+#[test]
 fn every_parameter_is_written_and_can_be_set() {
     for benchmark in Benchmark::ALL {
         let text = written(TWO, &[benchmark.name()]);
@@ -120,7 +135,11 @@ fn lm_eval_keeps_the_benchmark_and_is_told_everything() {
         text.contains("type: sa-bench") && text.contains("concurrencies: [16, 64]"),
         "{text}"
     );
-    assert!(text.contains("post_eval:\n  command: "), "{text}");
+    // Without a command of its own it is srt-slurm's lm-eval.
+    assert!(
+        text.contains("post_eval:\n  passthrough_env:") && !text.contains("command"),
+        "{text}"
+    );
     for name in LM_EVAL_VARIABLES {
         assert!(text.contains(name), "{name}");
     }

@@ -2,6 +2,8 @@
 
 mod accuracy;
 mod check;
+mod rows;
+mod schema_two;
 
 use std::path::Path;
 

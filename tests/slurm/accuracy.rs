@@ -181,6 +181,29 @@ fn an_accuracy_benchmark_goes_from_the_launch_to_the_table() {
     );
     assert_eq!((&rows[0]["model"], &rows[0]["conc"]), (&json!("org/Model"), &json!(64)));
 
+    // The gate, by the metadata of the set that the launch laid.
+    let gate = |floor: &str| {
+        support::write(
+            host.at(),
+            "floors.yaml",
+            format!("default: {{gpqa: {floor}}}\nmodels: {{}}\n"),
+        );
+        let args = [
+            "eval",
+            "validate",
+            "--envelope",
+            "envelope.json",
+            "--thresholds",
+            "floors.yaml",
+        ];
+        run(&mut host.sweepctl(&args))
+    };
+    let done = gate("0.3");
+    assert_eq!(done.code, Some(0), "{}", done.stderr);
+    assert!(done.stdout.contains("gpqa"), "{}", done.stdout);
+    let done = gate("0.99");
+    assert_eq!(done.code, Some(1), "{}", done.stdout);
+
     // The next launch of the runner does not find it.
     let done = run(&mut host.sweepctl(&["clean"]));
     assert_eq!(done.code, Some(0), "{}", done.stderr);

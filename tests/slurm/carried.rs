@@ -239,7 +239,10 @@ fn an_eval_travels_with_its_framework_suite_limit_and_task() {
         job["row"][name] = value;
     }
     let found = written(folder.path(), &job, Schema::Two, None).expect("a recipe");
-    let command = found["post_eval"]["command"].as_str().expect("a command");
+    // The words of a command: srt-slurm starts no shell of its own.
+    let command = found["post_eval"]["command"].as_array().expect("words");
+    assert_eq!(command[..2], [json!("bash"), json!("-c")]);
+    let command = command[2].as_str().expect("a command");
     assert!(
         command.contains(".sweepctl/envelope.json") && command.contains("/logs/eval_results"),
         "{command}"

@@ -1,5 +1,6 @@
 //! `sweepctl eval validate`: each rule of the gate.
 
+mod benchmark;
 mod fleets;
 mod hostile;
 mod properties;

@@ -20,6 +20,17 @@ pub struct Srt {
     pub schema: Schema,
 }
 
+impl Srt {
+    /// Where a recipe stands, from the repository's root.
+    #[must_use]
+    pub fn recipe(&self, name: &str) -> String {
+        match self.recipes_dir.as_deref().map(|folder| folder.trim_end_matches('/')) {
+            Some(folder) => format!("{folder}/{name}"),
+            None => name.to_owned(),
+        }
+    }
+}
+
 impl Settings for Srt {
     fn decode(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<Self> {
         Some(Self {

@@ -23,9 +23,6 @@ pub struct Setting {
     pub value: String,
 }
 
-/// srt-slurm's own lm-eval, behind the benchmark of a recipe of schema 2.
-const POST_EVAL: &str = "bash /srtctl-benchmarks/lm-eval/bench.sh http://localhost:8000 /infmax-workspace";
-
 /// The text of a recipe with an accuracy benchmark.
 ///
 /// Where the recipe runs that benchmark already, its own values stay, but for those of `settings`. The benchmark of a
@@ -176,12 +173,9 @@ fn of_roles(recipe: &Recipe<'_, '_>, parameter: &Parameter, asked: Option<&str>)
         .collect()
 }
 
-/// The eval behind the benchmark: its command, and every variable that it is told.
+/// The eval behind the benchmark: every variable that it is told. Without a command it is srt-slurm's own lm-eval.
 fn post_eval(recipe: &Recipe<'_, '_>) -> Vec<Change> {
     let mut changes = Vec::new();
-    if value(recipe.root, &["post_eval", "command"]).is_none() {
-        changes.push(Change::Set(vec!["post_eval", "command"], POST_EVAL.into()));
-    }
     let path = ["post_eval", "passthrough_env"];
     let there = match value(recipe.root, &path).map(Yaml::from) {
         Some(Yaml::List(names)) => names,

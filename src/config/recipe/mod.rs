@@ -2,6 +2,7 @@
 //! written into one.
 
 pub mod accuracy;
+pub mod asked;
 pub mod check;
 mod edit;
 pub mod parameters;

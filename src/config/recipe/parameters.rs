@@ -105,6 +105,10 @@ pub const THINKING: &str = "SGLANG_ENABLE_THINKING";
 pub const EFFORT: &str = "SGLANG_REASONING_EFFORT";
 /// Parts of the names of models that reason only where these variables are set.
 const NEED_THINKING: [&str; 6] = ["deepseek-v4", "deepseekv4", "dsv4", "dspro", "gpt-oss", "gptoss"];
+/// What SGLang's client calls the parts of MMLU.
+const MMLU_CATEGORIES: [&str; 4] = ["stem", "humanities", "social_sciences", "other"];
+/// The eval framework of rows whose eval is an accuracy benchmark of their recipe.
+pub const FRAMEWORK: &str = "benchmark";
 /// What runs AIME, in srt-slurm's `configs`, which its containers see as `/configs`.
 pub const AIME_COMMAND: &str = "bash /configs/aime/run.sh";
 
@@ -200,6 +204,44 @@ const LM_EVAL: [Parameter; 1] = [field("concurrencies", Kind::Counts, "256")];
 impl Benchmark {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Aime, Self::Mmlu, Self::Gpqa, Self::LongBenchV2, Self::LmEval];
+
+    /// Those that are suites of [`FRAMEWORK`]: what a recipe's `benchmark` section runs.
+    pub const SUITES: [Self; 4] = [Self::Aime, Self::Mmlu, Self::Gpqa, Self::LongBenchV2];
+
+    /// The benchmark of a suite.
+    #[must_use]
+    pub fn of_suite(suite: &str) -> Option<Self> {
+        Self::SUITES.into_iter().find(|benchmark| benchmark.name() == suite)
+    }
+
+    /// The tasks of which it can leave one: AIME's data sets, else its own name.
+    #[must_use]
+    pub fn tasks(self) -> &'static [&'static str] {
+        match self {
+            Self::Aime => &AIME_SETS,
+            Self::Mmlu => &["mmlu"],
+            Self::Gpqa => &["gpqa"],
+            Self::LongBenchV2 => &["longbenchv2"],
+            Self::LmEval => &[],
+        }
+    }
+
+    /// Every name that a score of it can have: its tasks, and each with the categories that are known.
+    #[must_use]
+    pub fn scores(self) -> Vec<String> {
+        let categories: &[&str] = match self {
+            Self::Mmlu => &MMLU_CATEGORIES,
+            Self::LongBenchV2 => &CATEGORIES,
+            _ => &[],
+        };
+        let of_task = |task: &&str| {
+            let with = |category: &&str| format!("{task}_{category}");
+            std::iter::once((*task).to_owned())
+                .chain(categories.iter().map(with))
+                .collect::<Vec<_>>()
+        };
+        self.tasks().iter().flat_map(of_task).collect()
+    }
 
     /// Its name, on the command line and in results.
     #[must_use]

@@ -58,6 +58,9 @@ pub struct EvalRow {
     /// The standard deviation of the score over repeats.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spread: Option<f64>,
+    /// Whether it is of a category of an accuracy benchmark, which is judged where a threshold names it; not published.
+    #[serde(skip)]
+    pub is_category: bool,
     /// There where a limit on samples was set: such a row measures no model.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub diagnostic: bool,
@@ -188,6 +191,7 @@ fn row(
         worst: worst(&chosen),
         repeats: metrics.get("repeats").and_then(Cell::integer),
         spread: metrics.get("spread").and_then(Cell::number),
+        is_category: result.categories.contains(task),
         ..base.clone()
     })
 }
@@ -229,6 +233,7 @@ fn base(meta: &MetaEnv, prefix: Option<&str>, conc: u64, result: &ResultFile, so
         worst: None,
         repeats: None,
         spread: None,
+        is_category: false,
         diagnostic: result.limit().is_some(),
     }
 }

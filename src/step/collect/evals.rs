@@ -11,6 +11,7 @@ use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
 use crate::config::fields::{Field, Side};
 use crate::config::problem::Problem;
+use crate::config::recipe::Benchmark;
 use crate::config::thresholds::Thresholds;
 use crate::ledger::{Job, Score};
 use crate::matrix::envelope::Envelope;
@@ -283,6 +284,12 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
             }
         }
     }
+    if let Some(lacks) = job
+        .and_then(|job| lacks_benchmark(job, &rows))
+        .filter(|_| found.is_empty())
+    {
+        found.push(problem(lacks));
+    }
     Gathered {
         set,
         rows,
@@ -290,6 +297,18 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
         written,
         is_foreign: false,
     }
+}
+
+/// Why the rows of a job whose eval is an accuracy benchmark are not those of that benchmark.
+fn lacks_benchmark(job: &Envelope, rows: &[EvalRow]) -> Option<String> {
+    let suite = Benchmark::of_suite(job.row.benchmark()?)?;
+    let is_there = rows.iter().any(|row| suite.tasks().contains(&row.task.as_str()));
+    (!is_there).then(|| {
+        format!(
+            "the job asked for the benchmark `{}`, and there is no score of it",
+            suite.name()
+        )
+    })
 }
 
 type Files = (Vec<(u64, PathBuf)>, Vec<String>);
@@ -380,16 +399,21 @@ fn compare(
 fn held(row: &EvalRow, thresholds: &Thresholds) -> Score {
     let bound = Bound::of(row.higher_is_better == Some(false));
     let threshold = thresholds.find(Some(&row.text(Field::ModelPrefix)), &row.task);
-    let floor = of_published(threshold, bound, row.n_eff.filter(|_| row.diagnostic));
+    // The gate judges a category where a threshold names it, and else shows it.
+    let is_shown = row.is_category && threshold.is_none();
+    let floor = of_published(threshold, bound, row.n_eff.filter(|_| row.diagnostic)).filter(|_| !is_shown);
     Score {
         task: row.task.clone(),
         conc: row.conc,
         score: row.score,
         score_name: row.score_name.clone(),
         floor,
-        passed: floor
-            .zip(row.worst)
-            .is_some_and(|(floor, worst)| bound.admits(worst, floor)),
+        passed: match (floor, row.worst) {
+            (None, Some(_)) => is_shown,
+            (floor, worst) => floor
+                .zip(worst)
+                .is_some_and(|(floor, worst)| bound.admits(worst, floor)),
+        },
     }
 }
 

@@ -10,6 +10,7 @@ use crate::ledger::{Job, State};
 use crate::plural;
 use crate::step::markdown;
 use crate::step::results::answers::Answers;
+use crate::step::validate::repeated;
 
 /// The columns that say what was measured.
 pub(crate) const WHAT: [&str; 6] = ["Model", "Hardware", "Framework", "Precision", "Spec", "ISL/OSL"];
@@ -55,9 +56,13 @@ fn eval_row(row: &EvalRow) -> Vec<String> {
         true => cells.extend(Side::ALL.map(|side| eval_side(row, side))),
         false => cells.extend(row.sizes(None).map(|(_, value)| value)),
     }
+    let of = match repeated(row.repeats, row.spread) {
+        Some(repeated) => format!("{}, {repeated}", row.score_name),
+        None => row.score_name.clone(),
+    };
     let score = match row.score_se {
-        Some(StdErr::Number(se)) => format!("{:.4} ± {se:.4} ({})", row.score, row.score_name),
-        _ => format!("{:.4} ({})", row.score, row.score_name),
+        Some(StdErr::Number(se)) => format!("{:.4} ± {se:.4} ({of})", row.score),
+        _ => format!("{:.4} ({of})", row.score),
     };
     let mut samples = row.n_eff.map_or_else(|| "-".to_owned(), |n| n.to_string());
     if row.diagnostic {

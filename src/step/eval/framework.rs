@@ -10,27 +10,30 @@ use super::{Request, job::Job};
 use crate::config::frameworks::{EvalFrameworks, Suite};
 use crate::config::policy::Evaluator;
 use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::recipe::asked;
+use crate::config::recipe::parameters::FRAMEWORK as BENCHMARK;
 use crate::findings::config as findings;
 use crate::process::Cancellation;
 
 /// The framework of rows that name none.
 pub(crate) const DEFAULT: &str = "lm-eval";
 
-/// The names of the frameworks: the one that is built in, and those of the frameworks file of some roots, or of the
+/// The names of the frameworks: the one that is built in, srt-slurm's own benchmarks, and those of the frameworks file of some roots, or of the
 /// built-in file.
 ///
 /// # Errors
 /// A frameworks file with problems.
 pub(crate) fn known(roots: &[PathBuf]) -> Result<Vec<String>, Problems> {
     let (file, _) = EvalFrameworks::of(roots)?;
-    let built_in = std::iter::once(DEFAULT.to_owned());
+    let built_in = [DEFAULT, BENCHMARK].map(str::to_owned).into_iter();
     Ok(built_in.chain(file.frameworks.into_keys()).collect())
 }
 
 /// The file in a point's folder in which a framework that counts what answers are leaves the counts.
 pub(crate) const ANSWERS: &str = "sweepctl_answers.json";
 
-/// The suite of an evaluator that is no lm-eval; `None` for lm-eval, whose suites are task files.
+/// The suite of an evaluator of the frameworks file; `None` for lm-eval, whose suites are task files, and for the
+/// accuracy benchmarks that srt-slurm runs.
 ///
 /// # Errors
 /// An evaluator or a suite that nothing here runs, with the nearest that something does, and a file with problems.
@@ -47,9 +50,14 @@ pub(crate) fn suite(evaluator: &Evaluator, roots: &[PathBuf]) -> Result<Option<S
             }),
         };
     }
+    if framework == BENCHMARK {
+        return Ok(asked::suite(suite).map(|_| None)?);
+    }
     let (file, _) = EvalFrameworks::of(roots)?;
     let Some(found) = file.frameworks.get(framework) else {
-        let names = std::iter::once(DEFAULT).chain(file.frameworks.keys().map(String::as_str));
+        let names = [DEFAULT, BENCHMARK]
+            .into_iter()
+            .chain(file.frameworks.keys().map(String::as_str));
         let problem = findings::UNKNOWN_EVALUATOR.file("", format!("nothing runs the evaluator `{framework}`"));
         return Err(problem.hint(nearest(framework, names)).into());
     };
@@ -122,6 +130,12 @@ pub(crate) fn of(request: &Request, job: &Job) -> Result<Box<dyn Framework>, Pro
     let asked = asked.unwrap_or(DEFAULT);
     if asked == DEFAULT {
         return Ok(Box::new(LmEval::new(request, job)?));
+    }
+    if asked == BENCHMARK {
+        let message = "srt-slurm runs the accuracy benchmark of a recipe itself, while its servers are up";
+        return Err(Problem::file("", message)
+            .hint("launch the job on a cluster with the backend `srt`; elsewhere evaluate with lm-eval")
+            .into());
     }
     if let Some(client) = Client::find(asked, request, job)? {
         return Ok(Box::new(client));

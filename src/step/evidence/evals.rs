@@ -9,6 +9,7 @@ use crate::files::Folder;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::names::ArtifactKind;
 use crate::step::replay::left::Left;
+use crate::step::results::accuracy;
 use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
 use crate::step::results::meta::{self, MetaEnv};
@@ -16,6 +17,16 @@ use crate::step::results::name;
 use crate::step::validate::{self, Asked, is_limit};
 
 const NO_EVAL: &str = "the plan has no eval";
+
+/// What an eval left: its result files, or the outputs of an accuracy benchmark.
+fn read(folder: &Folder, job: &Envelope) -> Vec<(PathBuf, Result<ResultFile, String>)> {
+    if job.row.benchmark().is_none() {
+        let results = results(folder).into_iter();
+        return results.map(|path| (path.clone(), ResultFile::read(&path))).collect();
+    }
+    let outputs = accuracy::outputs(&folder.path).into_iter();
+    outputs.map(|output| (output.path, output.result)).collect()
+}
 
 fn results(folder: &Folder) -> Vec<PathBuf> {
     let named = folder.named("results", ".json");
@@ -38,7 +49,9 @@ pub(super) fn full_split(material: &Material) -> Result<Line, Problem> {
                 format!("{} was planned with the limit {limit}", job.name),
             );
         }
-        let files = material.artifact(ArtifactKind::Eval, job).map(results);
+        let files = material
+            .artifact(ArtifactKind::Eval, job)
+            .map(|folder| read(folder, job));
         let Some(files) = files.filter(|files| !files.is_empty()) else {
             look.fail(
                 &material.expected(ArtifactKind::Eval, job),
@@ -46,9 +59,11 @@ pub(super) fn full_split(material: &Material) -> Result<Line, Problem> {
             );
             continue;
         };
-        for path in files {
-            match ResultFile::read(&path) {
+        for (path, result) in files {
+            match result {
                 Err(reason) => look.fail(&path, format!("the result {reason}")),
+                // How many examples a benchmark has is its recipe's, which the gate asks.
+                Ok(_) if job.row.benchmark().is_some() => look.saw(&path),
                 Ok(result) => match partial(&result) {
                     None => look.saw(&path),
                     Some(message) => look.fail(&path, message),
@@ -118,7 +133,10 @@ pub(super) fn batch_points(material: &Material) -> Line {
 
 fn points(look: &mut Look<'_>, job: &Envelope, folder: &Folder, meta: &MetaEnv) {
     let path = folder.path.join(meta::NAME);
-    let files = results(folder);
+    let files: Vec<PathBuf> = match job.row.benchmark() {
+        None => results(folder),
+        Some(_) => read(folder, job).into_iter().map(|(path, _)| path).collect(),
+    };
     let planned = job.row.eval_concs();
     if !meta.is_batch() {
         let conc = meta.cell("conc").integer();

@@ -2,6 +2,7 @@
 
 pub mod backend;
 pub mod backends;
+pub(crate) mod benchmarks;
 pub(crate) mod child;
 pub(crate) mod container;
 pub(crate) mod failure;

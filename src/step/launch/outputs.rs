@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use super::failure::{Failure, Kind};
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::Benchmark as Accuracy;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Scenario;
 use crate::step::eval::results;
@@ -132,7 +133,7 @@ impl Expected<'_> {
                     .hint("a script measures throughput only where EVAL_ONLY is false"),
             );
         }
-        if let Some(suite) = accuracy::suite(&self.envelope.row) {
+        if let Some(suite) = self.envelope.row.benchmark() {
             self.benchmark(suite, &mut problems);
             return problems.into_result();
         }
@@ -161,10 +162,11 @@ impl Expected<'_> {
         let outputs = self.eval_folders.iter().filter(described);
         let outputs = outputs.flat_map(|folder| accuracy::outputs(folder));
         let fresh: Vec<_> = outputs.filter(|output| is_fresh(&output.path, self.started)).collect();
+        let tasks = Accuracy::of_suite(suite).map_or(&[][..], Accuracy::tasks);
         let mut has_score = false;
         for output in &fresh {
             match &output.result {
-                Ok(result) => has_score |= result.tasks().any(|(task, _)| accuracy::is_score_of(suite, task)),
+                Ok(result) => has_score |= result.tasks().any(|(task, _)| tasks.contains(&task)),
                 Err(reason) => {
                     let name = stage::shown(&output.path);
                     let problem =
@@ -175,10 +177,10 @@ impl Expected<'_> {
         }
         if !has_score && fresh.iter().all(|output| output.result.is_ok()) {
             let others = fresh.iter().filter_map(|output| output.result.as_ref().ok());
-            let tasks: Vec<&str> = others.flat_map(|result| result.tasks().map(|(task, _)| task)).collect();
-            let found = match tasks.is_empty() {
+            let found: Vec<&str> = others.flat_map(|result| result.tasks().map(|(task, _)| task)).collect();
+            let found = match found.is_empty() {
                 true => "no score at all".to_owned(),
-                false => tasks.join(", "),
+                false => found.join(", "),
             };
             let message = format!("the eval of `{suite}` left no score; found instead: {found}");
             problems.push(Problem::file("", message).hint("see the benchmark's log, benchmark.out"));

@@ -2,28 +2,31 @@
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::benchmarks;
 use super::serving::Serving;
 use crate::config::clusters::{Needs, fleet_script};
 use crate::config::fleet::Fleet;
 use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::source::Source;
 use crate::findings::config::{NO_CLUSTER, NO_COMMAND};
 use crate::matrix::row::Row;
 use crate::step::eval::framework;
 
-/// Whether the checkout has a file.
-pub(crate) type Has<'a> = dyn Fn(&Path) -> bool + 'a;
+/// A file of the checkout; `None` where there is none of that name.
+pub(crate) type Files<'a> = dyn Fn(&Path) -> Result<Option<Arc<Source>>, Problem> + 'a;
 
 /// Whether each row can run: a job of it is started on every runner of its label, and something runs its eval. Of a
 /// fleet that nothing is known of (`None`) nothing is asked; frameworks and tasks of evals are looked for in `roots`.
 ///
 /// # Errors
-/// Every runner without a cluster, every row without a command, and every evaluator and suite that nothing runs; of
-/// alike rows the first is named.
-pub(crate) fn check(rows: &[Row], fleet: Option<&Fleet>, has: &Has<'_>, roots: &[PathBuf]) -> Result<(), Problems> {
+/// Every runner without a cluster, every row without a command, every evaluator and suite that nothing runs, and every
+/// row that cannot run the accuracy benchmark that it asks for; of alike rows the first is named.
+pub(crate) fn check(rows: &[Row], fleet: Option<&Fleet>, files: &Files<'_>, roots: &[PathBuf]) -> Result<(), Problems> {
     let mut problems = Problems::default();
     if let Some(fleet) = fleet {
-        commands(rows, fleet, has, &mut problems);
+        commands(rows, fleet, files, &mut problems);
     }
     let mut seen = HashSet::new();
     for evaluator in rows.iter().filter_map(|row| row.eval.evaluator.as_ref()) {
@@ -31,17 +34,18 @@ pub(crate) fn check(rows: &[Row], fleet: Option<&Fleet>, has: &Has<'_>, roots: &
             problems.extend(framework::suite(evaluator, roots).err().unwrap_or_default());
         }
     }
+    problems.extend(benchmarks::check(rows, fleet, files).err().unwrap_or_default());
     problems.into_result()
 }
 
-fn commands(rows: &[Row], fleet: &Fleet, has: &Has<'_>, problems: &mut Problems) {
+fn commands(rows: &[Row], fleet: &Fleet, files: &Files<'_>, problems: &mut Problems) {
     let mut said = HashSet::new();
     for row in rows {
         let label = &row.topology.runner;
         let names = fleet.runners.labels.get(label).map(Vec::as_slice);
         // A row may name a runner itself.
         for runner in names.unwrap_or(std::slice::from_ref(label)) {
-            if let Err(problem) = command(row, fleet, runner, has)
+            if let Err(problem) = command(row, fleet, runner, files)
                 && said.insert(problem.message.clone())
             {
                 problems.push(problem);
@@ -51,7 +55,7 @@ fn commands(rows: &[Row], fleet: &Fleet, has: &Has<'_>, problems: &mut Problems)
 }
 
 /// Whether something starts a row's job on a runner.
-fn command(row: &Row, fleet: &Fleet, runner: &str, has: &Has<'_>) -> Result<(), Problem> {
+fn command(row: &Row, fleet: &Fleet, runner: &str, files: &Files<'_>) -> Result<(), Problem> {
     let file = fleet.files.clusters.display().to_string();
     let label = &row.topology.runner;
     let Some((name, cluster)) = fleet.clusters.of(runner) else {
@@ -63,7 +67,8 @@ fn command(row: &Row, fleet: &Fleet, runner: &str, has: &Has<'_>) -> Result<(), 
     let script = |named: Option<&str>| {
         let path = named.map(str::to_owned).or_else(|| fleet_script(runner));
         match path {
-            Some(path) if has(Path::new(&path)) => Ok(()),
+            // A script that cannot be read is said where it is launched.
+            Some(path) if !matches!(files(Path::new(&path)), Ok(None)) => Ok(()),
             path => Err(format!("there is no launch script `{}`", path.unwrap_or_default())),
         }
     };

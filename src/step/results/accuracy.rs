@@ -10,14 +10,12 @@
 
 mod forms;
 mod log;
-mod row;
 
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
 use self::log::Log;
-pub(crate) use self::row::{is_score_of, suite};
 use super::lm_eval::ResultFile;
 use super::{file, json};
 
@@ -151,6 +149,11 @@ fn name_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
+/// What the score of a category is called.
+pub(crate) fn category_task(task: &str, category: &str) -> String {
+    format!("{task}_{category}")
+}
+
 fn object(path: &Path) -> Result<Map<String, Value>, String> {
     let bytes = file::read(path).map_err(|error| format!("cannot be read: {error}"))?;
     json::parse_object(&bytes)
@@ -183,10 +186,16 @@ fn in_lm_evals_form(reports: &[Report]) -> Result<ResultFile, String> {
             samples.insert(report.task.clone(), json!({ "original": count, "effective": count }));
         }
         for (category, score) in &report.categories {
-            let task = format!("{}_{category}", report.task);
-            results.insert(task, json!({ "acc,none": score }));
+            results.insert(category_task(&report.task, category), json!({ "acc,none": score }));
         }
     }
     let form = json!({ "results": results, "n-samples": samples, "configs": configs });
-    serde_json::from_value(form).map_err(|error| format!("has no form of a result: {error}"))
+    let mut file: ResultFile =
+        serde_json::from_value(form).map_err(|error| format!("has no form of a result: {error}"))?;
+    let categories = reports.iter().flat_map(|report| {
+        let of_report = report.categories.iter();
+        of_report.map(|(category, _)| category_task(&report.task, category))
+    });
+    file.categories = categories.collect();
+    Ok(file)
 }

@@ -45,6 +45,9 @@ pub struct ResultFile {
     integration_error: Failure,
     #[serde(default)]
     model_name: Cell,
+    /// The tasks that are categories of another; a file cannot say so.
+    #[serde(skip)]
+    pub(crate) categories: HashSet<String>,
 }
 
 /// How many samples a task has, and how many of them were evaluated.
@@ -109,6 +112,14 @@ impl ResultFile {
         results
             .chain(groups.filter(move |(name, _)| known.is_none_or(|known| !known.contains_key(*name))))
             .map(|(name, metrics)| (name.as_str(), metrics.0.as_ref()))
+    }
+
+    /// How often all samples of a task were run, where that was more than once, with the standard deviation over runs.
+    #[must_use]
+    pub(crate) fn repeats(&self, task: &str) -> Option<(u64, Option<f64>)> {
+        let metrics = self.results.0.as_ref()?.get(task)?.0.as_ref()?;
+        let repeats = metrics.get("repeats")?.integer().filter(|repeats| *repeats > 1)?;
+        Some((repeats, metrics.get("spread").and_then(Cell::number)))
     }
 
     /// Why the run itself failed, where its writer says so.

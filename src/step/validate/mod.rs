@@ -3,6 +3,7 @@
 //! Nothing here stops at the first problem: a job that ran for an hour is judged once. Each kind of check is a file
 //! of its own.
 
+mod accuracy;
 pub(crate) mod asked;
 mod batch;
 mod counts;
@@ -17,12 +18,14 @@ use std::path::{Path, PathBuf};
 
 pub use asked::Asked;
 pub(crate) use floor::of_published;
+pub(crate) use report::repeated;
 pub use report::{Bound, Check, Report, Silence};
 
 use super::results::lm_eval::ResultFile;
 use super::results::meta::MetaEnv;
 use super::results::{file, name};
 use crate::config::problem::Problem;
+use crate::config::recipe::asked::Asked as Wanted;
 use crate::config::thresholds::{Threshold, Thresholds};
 use crate::matrix::envelope::Envelope;
 
@@ -63,9 +66,16 @@ pub struct Request {
 /// Judges an eval.
 #[must_use]
 pub fn validate(request: &Request) -> Report {
+    against(request, None)
+}
+
+/// Judges an eval; `recipe` is what the recipe of a job asks of its accuracy benchmark, where that is known.
+#[must_use]
+pub(crate) fn against(request: &Request, recipe: Option<&Wanted>) -> Report {
     let mut report = Report::default();
     let meta = MetaEnv::read(&request.meta_env);
-    batch::check(request, meta.as_ref(), &mut report.problems);
+    let outputs = accuracy::outputs(request);
+    batch::check(request, meta.as_ref(), outputs.is_some(), &mut report.problems);
     let meta = meta.unwrap_or_default();
     metadata::check(request, &meta, &mut report.problems);
     asked::settings(request, &mut report.problems);
@@ -89,7 +99,12 @@ pub fn validate(request: &Request) -> Report {
             Ok(result) => results.push((path, result)),
         }
     }
-    keys::check(&judge, &meta, &results, &mut report.problems);
+    let of_benchmark = accuracy::read(outputs.as_deref().unwrap_or_default(), &mut report.problems);
+    let tasks = results.iter().chain(&of_benchmark).map(|(_, result)| result);
+    keys::check(&judge, &meta, tasks, &mut report.problems);
+    if outputs.is_some() {
+        accuracy::check(&judge, &of_benchmark, recipe, &mut report);
+    }
     for (path, result) in &results {
         let mut file = FileCheck {
             judge: &judge,

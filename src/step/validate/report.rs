@@ -75,6 +75,12 @@ pub struct Check {
     pub threshold: Option<f64>,
     /// Where that stands.
     pub source: String,
+    /// How often all samples were run, where that was more than once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
+    /// The standard deviation of the score over repeats.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spread: Option<f64>,
     /// Whether it passes.
     pub passed: bool,
 }
@@ -121,7 +127,10 @@ impl Report {
                 check.file.clone(),
                 check.task.clone(),
                 check.metric.clone(),
-                number(check.score),
+                match repeated(check.repeats, check.spread) {
+                    Some(repeated) => format!("{} ({repeated})", number(check.score)),
+                    None => number(check.score),
+                },
                 number(check.stderr),
                 match (check.threshold, check.bound) {
                     (None, _) => format!("- ({})", check.source),
@@ -159,6 +168,16 @@ impl Report {
         }
         text
     }
+}
+
+/// Repeats and their spread, in words.
+#[must_use]
+pub(crate) fn repeated(repeats: Option<u64>, spread: Option<f64>) -> Option<String> {
+    let repeats = repeats.filter(|repeats| *repeats > 1)?;
+    Some(match spread {
+        Some(spread) => format!("{repeats} repeats, spread {spread:.4}"),
+        None => format!("{repeats} repeats"),
+    })
 }
 
 /// A threshold as it was written, or with four digits where it was scaled.

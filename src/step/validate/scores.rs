@@ -73,6 +73,7 @@ impl FileCheck<'_, '_> {
             _ => false,
         };
         let key = line.key;
+        let (repeats, spread) = self.repeats(task, line.metric);
         match (&floor, number) {
             (_, None) => self.problem(
                 match less_is_better {
@@ -82,7 +83,7 @@ impl FileCheck<'_, '_> {
                 "a score that cannot be read is not a pass: see the eval's log",
             ),
             (None, Some(number)) => self.unjudged(task, key, number, less_is_better),
-            (Some(floor), Some(number)) if !passed => self.missed(task, key, (number, stderr), floor),
+            (Some(floor), Some(number)) if !passed => self.missed(task, line, (number, stderr), floor),
             _ => {}
         }
         self.report.checks.push(Check {
@@ -95,6 +96,8 @@ impl FileCheck<'_, '_> {
             bound: floor.as_ref().map_or(Bound::of(less_is_better), |floor| floor.bound),
             threshold: floor.as_ref().map(|floor| floor.value),
             source: floor.map_or_else(|| self.judge.source(task), |floor| floor.source),
+            repeats,
+            spread,
             passed,
         });
     }
@@ -111,8 +114,17 @@ impl FileCheck<'_, '_> {
         );
     }
 
-    fn missed(&mut self, task: &str, key: &str, (number, stderr): (f64, Option<f64>), floor: &Floor) {
+    /// The repeats of a task, and the spread over them where it is that of the metric: a file tells that of the task's own.
+    fn repeats(&self, task: &str, metric: &str) -> (Option<u64>, Option<f64>) {
+        let own = self.result.declared_metrics(task).first() == Some(&metric);
+        let repeats = self.result.repeats(task);
+        let spread = repeats.and_then(|(_, spread)| spread).filter(|_| own);
+        (repeats.map(|(repeats, _)| repeats), spread)
+    }
+
+    fn missed(&mut self, task: &str, line: &Line<'_>, (number, stderr): (f64, Option<f64>), floor: &Floor) {
         let Floor { bound, value, source } = floor;
+        let Line { key, metric, .. } = line;
         let side = match bound {
             Bound::Min => "under",
             Bound::Max => "over",
@@ -124,10 +136,13 @@ impl FileCheck<'_, '_> {
             .answers
             .map(|answers| format!("; {answers}"))
             .unwrap_or_default();
+        let (repeats, spread) = self.repeats(task, metric);
+        let repeats = report::repeated(repeats, spread);
+        let repeats = repeats.map(|repeats| format!(" ({repeats})")).unwrap_or_default();
         let distance = distance((value - number).abs(), stderr);
         self.problem(
             format!(
-                "`{task}` `{key}` is {}, {side} {} ({source}){distance}{calibration}{answers}",
+                "`{task}` `{key}` is {}{repeats}, {side} {} ({source}){distance}{calibration}{answers}",
                 rounded(number),
                 report::short(*value)
             ),

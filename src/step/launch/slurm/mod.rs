@@ -252,7 +252,7 @@ fn gives_nodes(option: &str) -> bool {
 ///
 /// # Errors
 /// A path that leads elsewhere, and anything but a plain file.
-pub(super) fn plain_file(root: &Path, path: &Path) -> Result<PathBuf, Problem> {
+pub(crate) fn plain_file(root: &Path, path: &Path) -> Result<PathBuf, Problem> {
     let name = path.display().to_string();
     let refuse = |why: &str, hint: &str| Err(Problem::file(&name, format!("`{name}` {why}")).hint(hint));
     let mut found = root.to_owned();

@@ -8,7 +8,6 @@ use super::yaml::Yaml;
 use crate::config::clusters::Schema;
 use crate::config::master::search_space::Nodes;
 use crate::config::problem::{Problem, Problems};
-use crate::step::results::accuracy::suite;
 
 /// The job's variables that a replay's client reads from its recipe, whose `benchmark.env` wins over what the job
 /// inherits.
@@ -34,7 +33,7 @@ const CONTAINER: [(&str, &str); 3] = [
     ("INFMAX_CONTAINER_WORKSPACE", "/infmax-workspace"),
 ];
 /// Runs the job's eval, whatever its framework: srt-slurm's own runs lm-eval alone. A constant text: what the job asks
-/// for is read from its envelope.
+/// for is read from its envelope. Schema 2 takes the words of a command, and starts no shell of its own.
 const POST_EVAL: &str = "cd /infmax-workspace && exec .sweepctl/bin/sweepctl eval run --endpoint http://localhost:8000 \
                          --envelope .sweepctl/envelope.json --stage-to /logs/eval_results";
 /// What an eval is told beside its row, by who starts the launch.
@@ -65,7 +64,7 @@ pub(super) fn check(request: &Request<'_>) -> Result<(), Problems> {
     if let Err(refused) = accuracy::check_row(row) {
         problems.extend(refused);
     }
-    let runs_framework = row.runs_eval() && suite(row).is_none();
+    let runs_framework = row.runs_eval() && row.benchmark().is_none();
     if runs_framework && request.schema == Schema::One && !request.workspace.join(LIBRARY).is_file() {
         let message = format!("the job runs an eval, for which this srt-slurm needs `{LIBRARY}` in the checkout");
         let hint = "add the shell library to the repository; its docs are docs/launch.md, under `srt-slurm`";
@@ -98,9 +97,10 @@ pub(super) fn carry(recipe: &mut Yaml, request: &Request<'_>) -> Result<(), Prob
         }
     }
     // Schema 1 has no such block: there the shell library does it, told by the environment that the job inherits.
-    if row.runs_eval() && suite(row).is_none() && request.schema == Schema::Two {
+    if row.runs_eval() && row.benchmark().is_none() && request.schema == Schema::Two {
         if recipe.get(&["post_eval", "command"]).is_none() {
-            recipe.set(&["post_eval", "command"], POST_EVAL);
+            let words = ["bash", "-c", POST_EVAL].map(Yaml::from);
+            recipe.set(&["post_eval", "command"], Yaml::List(words.into()));
         }
         recipe.set(&["post_eval", "passthrough_env"], passed(recipe, request));
     }

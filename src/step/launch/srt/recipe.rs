@@ -15,6 +15,7 @@ use super::yaml::Yaml;
 use crate::config::clusters::Schema;
 use crate::config::decode::{Decoder, Fields};
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::asked;
 use crate::config::source::Source;
 use crate::config::tree::Node;
 use crate::matrix::row::Row;
@@ -47,7 +48,8 @@ pub(super) struct Request<'a> {
 pub(super) fn text(request: &Request<'_>, token: &str) -> Result<String, Problems> {
     let row = request.row;
     carry::check(request)?;
-    let mut recipe = match named(row) {
+    let named = row.srt_recipe();
+    let mut recipe = match named.as_deref() {
         Some(name) => read(request, name)?,
         None => write::recipe(row, request.gpus_per_node, request.schema)?,
     };
@@ -63,18 +65,7 @@ pub(super) fn text(request: &Request<'_>, token: &str) -> Result<String, Problem
     carry::carry(&mut recipe, request)?;
     recipe.set(&["sbatch_directives", "comment"], token);
     let text = recipe.to_text();
-    text.map_err(|error| Problem::file(named(row).unwrap_or_default(), error.to_string()).into())
-}
-
-/// The recipe that a row names: eval-only jobs may have one of their own.
-fn named(row: &Row) -> Option<&str> {
-    let topology = &row.topology;
-    let of_evals = topology
-        .passed
-        .eval_srt_recipe
-        .as_deref()
-        .filter(|_| row.eval.eval_only);
-    of_evals.or(topology.passed.srt_recipe.as_deref())
+    text.map_err(|error| Problem::file(named.as_deref().unwrap_or_default(), error.to_string()).into())
 }
 
 fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
@@ -93,6 +84,9 @@ fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
     }
     let path = slurm::plain_file(request.workspace, &relative)?;
     let source = Arc::new(Source::read_as(&path, &relative.display().to_string())?);
+    if let Some(suite) = request.row.benchmark() {
+        asked::asked(&source, asked::suite(suite)?)?;
+    }
     crate::config::load(&source, |d, node| {
         check(d, node, request);
         Some(Yaml::from(node))

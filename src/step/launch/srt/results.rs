@@ -165,7 +165,7 @@ impl<'a> Outputs<'a> {
 
     /// The accuracy benchmark that the row asks for.
     fn benchmark(&self) -> Option<&str> {
-        accuracy::suite(&self.job.envelope.row)
+        self.job.envelope.row.benchmark()
     }
 
     /// Where an accuracy benchmark's set is laid: the names of its files may be the checkout's own.

@@ -4,12 +4,11 @@ use serde_json::{Map, Value};
 
 use super::Report;
 use super::log::Log;
+use crate::config::recipe::asked::AIME_PROBLEMS;
 use crate::config::recipe::parameters::AIME_SETS;
 
 /// What three printed decimals can be off, twice.
 const ROUNDING: f64 = 0.0011;
-/// The problems of a year's AIME: fifteen in each of its two parts.
-const AIME_PROBLEMS: u64 = 30;
 /// Metrics of SGLang's clients that are no shares of right answers.
 const NO_SHARES: [&str; 6] = ["chars", "latency", "output_throughput", "mean_score", "score", "scores"];
 
