@@ -320,12 +320,12 @@ fn a_recipe_that_cannot_hold_the_benchmark_is_refused_before_anything_starts() {
     // What srtctl refuses of a recipe ends the launch as its refusal, and no job comes of it.
     let recipe = host
         .read("recipes/gpqa.yaml")
-        .replace("num_examples: 20", "num_examples: many");
+        .replace("max_tokens: 1024", "max_tokens: many");
     support::write(host.at(), "recipes/gpqa.yaml", recipe);
     let done = launch(&host, "h200-x_kind", &gpqa());
     assert_ne!(done.code, Some(0));
     let said = format!("{}{}", done.stderr, host.read("launch.log"));
-    assert!(said.contains("benchmark.num_examples: Not a valid integer"), "{said}");
+    assert!(said.contains("benchmark.max_tokens: Not a valid integer"), "{said}");
     assert!(!host.file("outputs").exists());
 }
 
@@ -374,7 +374,11 @@ fn a_failed_eval_is_fatal_alone_and_not_behind_throughput() {
         // Its files are kept in any case: they say what went wrong.
         let meta = read_json(&host.file("meta_env.json"));
         assert_eq!(meta["job_id"], "0123456789ab", "{case}");
-        assert!(host.file("results_1.json").exists(), "{case}");
+        let left = names(host.at())
+            .into_iter()
+            .filter(|name| name.starts_with("results") || name.starts_with("meta"));
+        // The checkout is what the job mounts: its eval leaves each file twice, and each counts once.
+        assert_eq!(left.collect::<Vec<_>>(), ["meta_env.json", "results_1.json"], "{case}");
         let throughput = names(host.at()).iter().any(|name| name.ends_with("_conc64.json"));
         assert_eq!(throughput, !alone, "{case}");
         // What the library is told, beyond what the job's own variables already say.
