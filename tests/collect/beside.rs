@@ -39,8 +39,11 @@ fn aime() -> Value {
     json!({"aime25": {"pass@1[avg-of-2]": mode(85.0), "pass@2": mode(95.0), "majority@2": mode(90.0)}})
 }
 
-/// One eval of each kind: its framework, its suite, and the files of its artifact beside the metadata.
-fn evals() -> Vec<(&'static str, &'static str, Vec<(&'static str, Value)>)> {
+/// A framework, its suite, and the files of its artifact beside the metadata.
+type Eval = (&'static str, &'static str, Vec<(&'static str, Value)>);
+
+/// One eval of each kind.
+fn evals() -> Vec<Eval> {
     let longbench =
         json!({"model": "fixed/Name", "scores": {"synthetic": 0.9}, "overall_score": 0.9, "total_examples": 503});
     let results = |value: Value| vec![("results_2026-11-30T00-00-00.json", value)];
