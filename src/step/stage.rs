@@ -11,6 +11,7 @@ use crate::config::problem::Problem;
 use crate::files;
 pub use crate::files::{copy_into, escaped as shown, move_into, open_own as open, suffixed, write_into};
 use crate::matrix::names::{ArtifactKind, is_illegal};
+use crate::step::results::accuracy;
 
 /// The files of an eval.
 pub const EVAL: [&str; 10] = [
@@ -24,6 +25,16 @@ pub const EVAL: [&str; 10] = [
     "*_results.jsonl",
     "*_artifacts.tar.gz",
     "*.traj*",
+];
+/// The files of an accuracy benchmark of srt-slurm, in the folder `accuracy` beside an eval's metadata: scores by
+/// benchmark, and what NeMo Skills keeps of every answer, also where it did not come to its end.
+pub const ACCURACY: [&str; 6] = [
+    accuracy::METRICS,
+    "mmlu_*.json",
+    "gpqa_*.json",
+    "longbenchv2_*.json",
+    "longbench_v2_*.json",
+    "output*.jsonl*",
 ];
 /// The logs of a server and of what schedules it.
 pub const SERVER_LOGS: [&str; 6] = [
@@ -121,6 +132,20 @@ pub fn find<S: AsRef<str>>(folder: &Path, globs: &[S], deep: bool) -> Found {
         }
     }
     found.files.sort();
+    found
+}
+
+/// What an accuracy benchmark left in a folder: its log, and scores there and in the folder `accuracy`. A link in that
+/// folder's place leads nowhere.
+#[must_use]
+pub(crate) fn of_benchmark(folder: &Path) -> Found {
+    let mut found = find(folder, &[&[accuracy::LOG], &ACCURACY[..]].concat(), false);
+    let below = folder.join(accuracy::FOLDER);
+    if below.symlink_metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        let Found { files, refused } = find(&below, &ACCURACY, true);
+        found.files.extend(files);
+        found.refused.extend(refused);
+    }
     found
 }
 

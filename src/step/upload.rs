@@ -167,6 +167,15 @@ fn sets(request: &Request, envelope: &Envelope) -> Result<Vec<Set>, Problems> {
             globs.push(SERVER_CONFIG.to_owned());
         }
         let mut found = stage::find(&folder, &globs, deep);
+        // Beside the metadata alone: a repository may use these names itself.
+        if request.kind == ArtifactKind::Eval
+            && envelope.row.benchmark().is_some()
+            && found.files.contains(&folder.join(meta::NAME))
+        {
+            let left = stage::of_benchmark(&folder);
+            found.files.extend(left.files);
+            found.refused.extend(left.refused);
+        }
         if deep {
             let left_out = |file: &Path| {
                 AGENTIC_LEFT_OUT

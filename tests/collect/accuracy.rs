@@ -205,3 +205,138 @@ fn outputs_without_metadata_are_nobodys() {
         "{printed}"
     );
 }
+
+/// The log of AIME's script, with what it was told.
+fn log_of_aime(data_set: &str, repeat: u64) -> String {
+    format!(
+        "=== Config ===\n  endpoint:    http://localhost:8000/v1\n  model:       dspro\n  dataset:     {data_set}\n  \
+         repeat:      {repeat}\n\n=== Phase 1: prepare_data ===\n  repeat: 3\n\n=== Phase 2: ns eval ===\n  dataset: other\n\n\
+         === Done ===\n"
+    )
+}
+
+/// The log of a GPQA run that wrote a file and kept one.
+fn log_of_gpqa(examples: &str, wrote: &str, kept: &str) -> String {
+    format!(
+        "GPQA Config: endpoint=x; model=org/model; num_examples={examples}; max_tokens=1; repeat=2; num_threads=1\n\
+         ====================\nRepeat: 2, mean: 0.650\nScores: ['0.600', '0.700']\n====================\n{wrote}\n\
+         Score: 0.700\n{kept}\nGPQA evaluation complete\n"
+    )
+}
+
+/// What is collected of outputs: tasks with their scores, or why there are none.
+type Wanted<'w> = Result<&'w [(&'w str, f64)], &'w str>;
+
+#[track_caller]
+fn is(outputs: &[(&str, String)], wanted: Wanted<'_>) {
+    match wanted {
+        Err(says) => is_refused(outputs, says),
+        Ok(wanted) => {
+            let printed = collected(outputs);
+            let found = rows(&printed);
+            let found: Vec<(&str, f64)> = found.iter().map(|(task, score)| (task.as_str(), *score)).collect();
+            assert_eq!(found, wanted, "{printed}");
+            assert_eq!(printed["problems"], json!([]));
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_run_is_refused_wherever_its_log_tells_them_apart() {
+    let gpqa = "accuracy/gpqa_org_model.json";
+    let score = json!({ "chars": 8.5, "score:std": 0.4, "score": 0.7 });
+    let wrote = "Writing results to /tmp/gpqa_org_model.json";
+    let kept = "Results saved to: /logs/accuracy/gpqa_org_model.json";
+    let log = |examples, wrote, kept| ("benchmark.out", log_of_gpqa(examples, wrote, kept));
+    let cases: [(&str, Value, (&str, String), Wanted<'_>); 10] = [
+        (gpqa, score.clone(), log("198", wrote, kept), Ok(&[("gpqa", 0.65)])),
+        // The newest file of the node was another one, or there was none.
+        (
+            gpqa,
+            score.clone(),
+            log("198", wrote, "Results saved to: /logs/accuracy/gpqa_other.json"),
+            Err("its log says that it kept `gpqa_other.json`"),
+        ),
+        (
+            gpqa,
+            score.clone(),
+            log("198", "Writing results to /tmp/gpqa_new.json", kept),
+            Err("its log says that it wrote `gpqa_new.json`"),
+        ),
+        (
+            gpqa,
+            score.clone(),
+            log("198", "", "Warning: Could not find result file in /tmp"),
+            Err("says that no result file was found"),
+        ),
+        // Counts and models.
+        (
+            gpqa,
+            json!({ "score": 0.7, "total_examples": 198 }),
+            log("198", wrote, kept),
+            Ok(&[("gpqa", 0.65)]),
+        ),
+        (
+            gpqa,
+            json!({ "score": 0.7, "total_examples": 100 }),
+            log("198", wrote, kept),
+            Err("is over 100 examples, and 198 were asked for"),
+        ),
+        (
+            gpqa,
+            json!({ "score": 0.7, "model": "org/other" }),
+            log("198", wrote, kept),
+            Err("names another model than its log"),
+        ),
+        // AIME's script says its data set and repeats.
+        (
+            "accuracy/aime25/eval-results/aime25/metrics.json",
+            aime(),
+            ("accuracy/benchmark.out", log_of_aime("aime25", 16)),
+            Ok(&[("aime25", 0.85)]),
+        ),
+        (
+            "metrics.json",
+            aime(),
+            ("benchmark.out", log_of_aime("aime26", 16)),
+            Err("its log asks for `aime26`"),
+        ),
+        (
+            "metrics.json",
+            aime(),
+            ("benchmark.out", log_of_aime("aime25", 8)),
+            Err("has 16 repeats of `aime25`, and 8 were asked for"),
+        ),
+    ];
+    for (name, file, log, wanted) in cases {
+        is(&[(name, file.to_string()), log], wanted);
+    }
+}
+
+#[test]
+fn modes_of_aime_are_over_all_of_its_problems() {
+    for (mode, count, says) in [
+        (
+            "pass@16",
+            29,
+            "over 30 problems of `aime25` in one mode, and over 29 in another",
+        ),
+        ("pass@16", 0, "evaluated nothing"),
+    ] {
+        let mut modes = aime();
+        modes["aime25"][mode]["num_entries"] = json!(count);
+        is_refused(&[("metrics.json", modes.to_string())], says);
+    }
+    let mut modes = aime();
+    for mode in modes["aime25"].as_object_mut().expect("modes").values_mut() {
+        mode["num_entries"] = json!(12);
+    }
+    is_refused(
+        &[("metrics.json", modes.to_string())],
+        "over 12 problems of `aime25`, which has 30",
+    );
+    // A log without an end is of a run that never came to its score.
+    let log = log_of_aime("aime25", 16);
+    let begun = log.split("=== Phase 2").next().expect("a part").to_owned();
+    is_refused(&[("benchmark.out", begun)], "ends without a number");
+}

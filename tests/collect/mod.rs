@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod benchmark;
+mod beside;
 mod evals;
 mod results;
 

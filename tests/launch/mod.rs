@@ -5,6 +5,7 @@ mod dry_run;
 pub mod engines;
 mod faults;
 mod hub;
+mod lm_eval_contract;
 mod local;
 mod outputs;
 mod owners;

@@ -1,5 +1,6 @@
 //! Launches through a real Slurm.
 
+mod accuracy;
 mod carried;
 pub mod cluster;
 mod command;

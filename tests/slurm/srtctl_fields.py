@@ -1,4 +1,4 @@
-"""Refuses a recipe with fields that srtctl does not know, as the real one does when it loads a recipe.
+"""Refuses a recipe that srtctl would not load: fields that it does not know, and values of another kind than theirs.
 
 The fields of schema 1 are those of srt-slurm v1.0.68 (src/srtctl/core/schema.py, src/srtctl/backends); those of
 schema 2 are the ones that its documentation names.
@@ -46,6 +46,39 @@ TWO = {
     "slurm": ONE["slurm"],
 }
 
+# Of another kind than a text. Marshmallow takes a text for the number that it spells.
+WHOLE = """
+isl osl num_examples max_tokens repeat num_threads max_context_length num_shots top_k num_requests concurrency
+ttft_threshold_ms itl_threshold_ms num_prompts_mult num_warmup_mult gpus_per_node prefill_nodes decode_nodes
+prefill_workers decode_workers agg_nodes agg_workers gpus_per_prefill gpus_per_decode gpus_per_agg max_attempts
+interval_seconds
+"""
+LISTS = {"categories": str}
+TEXTS = ("env", "sbatch_directives", "srun_options", "environment")
+ENGINES = ("sglang", "trtllm", "vllm", "mocker")
+
+
+def is_whole(value):
+    try:
+        return int(value) is not None
+    except (TypeError, ValueError):
+        return False
+
+
+def kinds(place, fields):
+    """What of a section is of the wrong kind."""
+    for name, value in fields.items():
+        at = f"{place}.{name}".lstrip(".")
+        if value is None:
+            continue
+        if name in WHOLE.split() and not is_whole(value):
+            yield f"{at}: Not a valid integer"
+        if name in LISTS and not (isinstance(value, list) and all(isinstance(one, LISTS[name]) for one in value)):
+            yield f"{at}: Not a valid list"
+        if name in TEXTS:
+            yield from (f"{at}.{key}: Not a valid string" for key, one in value.items() if not isinstance(one, str))
+
+
 recipe = json.load(open(sys.argv[1]))
 known = TWO if "schema" in recipe else ONE
 wrong = [
@@ -54,11 +87,14 @@ wrong = [
     for name in (recipe if place == "" else recipe.get(place) or {})
     if name not in fields.split()
 ]
-for place, value in recipe.get("benchmark", {}).get("env", {}).items():
-    if not isinstance(value, str):
-        wrong.append(f"benchmark.env.{place}")
-for needed in ("name", "model", "resources"):
-    if needed not in recipe:
-        wrong.append(f"no {needed}")
+wrong = [f"{field}: Unknown field" for field in wrong]
+for place in known:
+    wrong += kinds(place, recipe if place == "" else recipe.get(place) or {})
+for place, needed in {"": "name model resources", "model": "path container precision", "resources": "gpu_type"}.items():
+    section = recipe if place == "" else recipe.get(place) or {}
+    wrong += [f"{place}.{name}: Missing".lstrip(".") for name in needed.split() if section.get(name) is None]
+engine = (recipe.get("backend") or {}).get("type", "sglang")
+if engine not in ENGINES:
+    wrong.append(f"backend: Unknown backend type: {engine}")
 if wrong:
-    sys.exit(f"Invalid config: {', '.join(wrong)}: Unknown field.")
+    sys.exit(f"Invalid config: {', '.join(wrong)}.")

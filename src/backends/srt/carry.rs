@@ -1,6 +1,7 @@
 //! What of a job its recipe carries beside the deployment: the context of an eval, the eval itself, and the settings
 //! of a replay. A job that a recipe cannot carry is refused before anything starts.
 
+use super::accuracy;
 use super::recipe::Request;
 use super::sides::sides;
 use super::yaml::Yaml;
@@ -63,7 +64,11 @@ pub(super) fn check(request: &Request<'_>) -> Result<(), Problems> {
         );
         problems.push(Problem::file("", message).hint("plan it anew: each of its points is a row"));
     }
-    if row.runs_eval() && request.schema == Schema::One && !request.workspace.join(LIBRARY).is_file() {
+    if let Err(refused) = accuracy::check_row(row) {
+        problems.extend(refused);
+    }
+    let runs_framework = row.runs_eval() && row.benchmark().is_none();
+    if runs_framework && request.schema == Schema::One && !request.workspace.join(LIBRARY).is_file() {
         let message = format!("the job runs an eval, for which this srt-slurm needs `{LIBRARY}` in the checkout");
         let hint = "add the shell library to the repository; its docs are docs/launch.md, under `srt-slurm`";
         problems.push(Problem::file(LIBRARY, message).hint(hint));
@@ -95,7 +100,7 @@ pub(super) fn carry(recipe: &mut Yaml, request: &Request<'_>) -> Result<(), Prob
         }
     }
     // Schema 1 has no such block: there the shell library does it, told by the environment that the job inherits.
-    if row.runs_eval() && request.schema == Schema::Two {
+    if row.runs_eval() && row.benchmark().is_none() && request.schema == Schema::Two {
         if recipe.get(&["post_eval", "command"]).is_none() {
             let words = ["bash", "-c", POST_EVAL].map(Yaml::from);
             recipe.set(&["post_eval", "command"], Yaml::List(words.into()));
@@ -120,7 +125,12 @@ fn passed(recipe: &Yaml, request: &Request<'_>) -> Yaml {
     // Paths of the host, which mean nothing in the container.
     let of_host = |name: &str| matches!(name, "INFMAX_WORKSPACE" | "SWEEPCTL_ENVELOPE" | "RESULT_DIR");
     let own = request.environment.iter().map(|(name, _)| name);
-    for name in own.chain(OF_THE_LAUNCH).chain(GIVEN).filter(|name| !of_host(name)) {
+    for name in own
+        .chain([accuracy::EVAL_CONCURRENT_REQUESTS])
+        .chain(OF_THE_LAUNCH)
+        .chain(GIVEN)
+        .filter(|name| !of_host(name))
+    {
         if !names.contains(&name) {
             names.push(name);
         }

@@ -2,6 +2,7 @@
 //!
 //! `srtctl apply` submits the job and returns; from its id on, the job is followed and ended as every Slurm job is.
 
+mod accuracy;
 mod carry;
 mod recipe;
 mod results;
@@ -25,6 +26,7 @@ use crate::process::{Cancellation, Outcome, Stop, Watch};
 use crate::secrets::{self, Mask};
 use crate::step::launch::LAUNCH_LOG;
 use crate::step::launch::backend::{Backend, Intent, Launches, Prepared, Show, Wanted};
+use crate::step::launch::failure::{Failure, Kind};
 use crate::step::launch::preflight::Node;
 use crate::step::results::file;
 pub use settings::Srt;
@@ -41,6 +43,7 @@ const PARTING: Duration = Duration::from_secs(5);
 const PATIENCE: Duration = Duration::from_secs(300);
 /// The pause between two questions.
 const PAUSE: Duration = Duration::from_secs(5);
+
 /// Jobs of a runner that hands them to srt-slurm.
 #[derive(Debug, Clone)]
 pub struct SrtBackend {
@@ -92,6 +95,7 @@ impl SrtBackend {
             .arg(Self::file(job))
             .current_dir(job.workspace);
         command.envs(job.environment.iter());
+        command.envs(accuracy::variables(&job.envelope.row));
         if let Some(workspace) = &self.settings.workspace {
             command.env("INFMAX_WORKSPACE", workspace);
         }
@@ -142,10 +146,18 @@ impl Backend for SrtBackend {
     fn intend(&self, job: &Prepared<'_>) -> Result<Intent, Problems> {
         let text = self.recipe(job, "<a token of this launch>")?;
         let file = Self::file(job);
-        let command = ["srtctl", "apply", "-f"].map(str::to_owned).into_iter();
+        let told = accuracy::variables(&job.envelope.row).into_iter();
+        let told: Vec<String> = told.map(|(name, value)| format!("{name}={value}")).collect();
+        let mut command: Vec<String> = Vec::new();
+        if !told.is_empty() {
+            command.push("env".to_owned());
+            command.extend(told);
+        }
+        command.extend(["srtctl", "apply", "-f"].map(str::to_owned));
+        command.push(file.display().to_string());
         Ok(Intent {
             backend: "srt",
-            commands: vec![command.chain([file.display().to_string()]).collect()],
+            commands: vec![command],
             files: vec![(file, text)],
         })
     }
@@ -202,6 +214,17 @@ impl Backend for SrtBackend {
         }
         record.forget()?;
         Ok(outcome)
+    }
+
+    /// The code of an eval-only job is that of its eval: whatever its files hold, a failed one is no pass.
+    fn attempt(&self, job: &Prepared<'_>, cancel: &Cancellation, show: &mut Show<'_>) -> Result<(), Failure> {
+        let kind = match job.envelope.row.eval.eval_only {
+            true => Kind::Eval,
+            false => Kind::Benchmark,
+        };
+        let infrastructure = |problems| Failure::new(Kind::Infrastructure, problems);
+        let outcome = self.run(job, cancel, show).map_err(infrastructure)?;
+        Failure::check(&outcome, kind, "the job").map_err(|failure| failure.with_code(outcome.code()))
     }
 
     fn release(&self, runner: &str, state: &Path) -> Result<Vec<String>, Problem> {

@@ -2,10 +2,11 @@
 //!
 //! Its containers write to `/logs`, which on the host is the folder of the job's own log, `outputs/<job id>/logs`:
 //! `sa-bench_.../results_concurrency_<n>_....json` of throughput, `agentic_agg/<RESULT_FILENAME>_conc<n>.json` and
-//! `agentic/` of replays, `eval_results/` of evals, and the logs of workers and services in folders of their own. All of
+//! `agentic/` of replays, `eval_results/` of evals, `accuracy/` of accuracy benchmarks (`benchmarks/scripts/*/bench.sh` and
+//! `configs/aime/run.sh` of v1.0.68), and the logs of workers and services in folders of their own. All of
 //! it passes the same allow-lists as an upload.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime};
@@ -19,8 +20,9 @@ use crate::secrets::Mask;
 use crate::step::eval::meta_env;
 use crate::step::launch::backend::Prepared;
 use crate::step::launch::outputs::is_fresh;
-use crate::step::places::AGENTIC_FOLDER;
-use crate::step::results::meta::{self, Owner};
+use crate::step::places::{AGENTIC_FOLDER, EVAL_FOLDER};
+use crate::step::results::accuracy;
+use crate::step::results::meta::{self, MetaEnv, Owner};
 use crate::step::stage::{self, AGENTIC_LEFT_OUT, EVAL, SERVER_LOGS, shown};
 use crate::step::upload::{MAX_BYTES, MAX_FILES};
 
@@ -30,8 +32,6 @@ const THROUGHPUT: [&str; 1] = ["*concurrency_*.json"];
 const REPLAY_RESULTS: &str = "agentic_agg";
 /// The folder of what replays recorded.
 const REPLAYS: &str = "agentic";
-/// The folder of evals' results.
-const EVALS: &str = "eval_results";
 /// The logs that are texts.
 const TEXTS: [&str; 3] = ["log", "out", "err"];
 /// How long a launch that was told to end still brings files.
@@ -92,6 +92,11 @@ impl<'a> Outputs<'a> {
                 Err(error) => refused.push(format!("{}: {error}", shown(&item.from))),
             }
         }
+        if self.benchmark().is_some()
+            && let Err(error) = self.describe()
+        {
+            refused.push(format!("{}: {error}", meta::NAME));
+        }
         show(&format!("launch: brought {count} files from {}", shown(self.folder)));
         for why in refused.iter().take(NAMED) {
             show(&format!("launch: left out {why}"));
@@ -138,12 +143,43 @@ impl<'a> Outputs<'a> {
                 kept.then(|| (workspace.join(AGENTIC_FOLDER).join(parent), name))
             });
         }
-        take(self.find(EVALS, &EVAL, false), &as_it_is);
+        take(self.find(EVAL_FOLDER, &EVAL, false), &as_it_is);
+        if self.benchmark().is_some() {
+            // Logs and scores of the benchmark alone: what lies beside them is of the servers.
+            let log = stage::find(self.folder, &[accuracy::LOG], false);
+            take(log, &|from| Some((self.eval_folder(), file_name(from))));
+            take(self.find(accuracy::FOLDER, &stage::ACCURACY, true), &|from| {
+                let parent = from.strip_prefix(self.folder).ok()?.parent()?;
+                Some((self.eval_folder().join(parent), file_name(from)))
+            });
+        }
         take(stage::find(self.folder, &SERVER_LOGS, true), &|from| {
             let shown_already = from == self.log || from.starts_with(self.folder.join(REPLAYS));
             as_it_is(from).filter(|_| !shown_already)
         });
+        if self.benchmark().is_none() && self.folder.join(accuracy::FOLDER).exists() {
+            refused.push(format!("{}/: the row asks for no accuracy benchmark", accuracy::FOLDER));
+        }
         (items, refused)
+    }
+
+    /// The accuracy benchmark that the row asks for.
+    fn benchmark(&self) -> Option<&str> {
+        self.job.envelope.row.benchmark()
+    }
+
+    /// Where an accuracy benchmark's set is laid: the names of its files may be the checkout's own.
+    fn eval_folder(&self) -> PathBuf {
+        self.job.workspace.join(EVAL_FOLDER)
+    }
+
+    /// Writes whose the outputs of an accuracy benchmark are, also where there are none: no script of srt-slurm's does,
+    /// and the names of its files hold a model that they may have fixed.
+    fn describe(&self) -> std::io::Result<()> {
+        let folder = self.eval_folder();
+        make_folder(self.job.workspace, &folder)?;
+        let run = run();
+        meta_env::anew(self.job.envelope, (&run.0, &run.1), &MetaEnv::default()).write(&folder)
     }
 
     /// The allowed files of a folder beside the log. A link in its place leads nowhere.
@@ -177,9 +213,8 @@ impl<'a> Outputs<'a> {
         if *file != self.job.workspace.join(meta::NAME) {
             return Ok(());
         }
-        let var = |name| std::env::var(name).unwrap_or_default();
-        let (id, attempt) = (var("GITHUB_RUN_ID"), var("GITHUB_RUN_ATTEMPT"));
-        let run = (id.as_str(), attempt.as_str());
+        let run = run();
+        let run = (run.0.as_str(), run.1.as_str());
         let envelope = self.job.envelope;
         match meta::MetaEnv::read(file) {
             Ok(found) if !matches!(found.owner(envelope, run, Some(true)), Owner::Other(_)) => {
@@ -190,9 +225,14 @@ impl<'a> Outputs<'a> {
     }
 
     fn copy(&self, item: &Item) -> std::io::Result<PathBuf> {
-        std::fs::create_dir_all(&item.to)?;
+        make_folder(self.job.workspace, &item.to)?;
         let is_text = |extension: &std::ffi::OsStr| TEXTS.iter().any(|text| extension == *text);
         if !item.from.extension().is_some_and(is_text) {
+            // Where the checkout is what the job mounts, its eval has left its files in both folders.
+            let there = item.to.join(&item.name);
+            if is_same(&item.from, &there).unwrap_or(false) {
+                return Ok(there);
+            }
             return stage::copy_into(&item.from, &item.to, &item.name);
         }
         let log = stage::open(&item.from)?;
@@ -205,6 +245,47 @@ impl<'a> Outputs<'a> {
             written
         })
     }
+}
+
+/// Whether two plain files hold the same bytes.
+fn is_same(one: &Path, other: &Path) -> std::io::Result<bool> {
+    let (one, other) = (stage::open(one)?, stage::open(other)?);
+    if one.metadata()?.len() != other.metadata()?.len() {
+        return Ok(false);
+    }
+    let (mut one, mut other) = (BufReader::new(one), BufReader::new(other));
+    loop {
+        let (left, right) = (one.fill_buf()?, other.fill_buf()?);
+        let length = left.len().min(right.len());
+        if length == 0 {
+            return Ok(left.len() == right.len());
+        }
+        if left[..length] != right[..length] {
+            return Ok(false);
+        }
+        one.consume(length);
+        other.consume(length);
+    }
+}
+
+/// The run and its attempt; empty locally.
+fn run() -> (String, String) {
+    let var = |name| std::env::var(name).unwrap_or_default();
+    (var("GITHUB_RUN_ID"), var("GITHUB_RUN_ATTEMPT"))
+}
+
+/// Makes a folder of the workspace. The job may have left a link in its place, which would lead out of it.
+fn make_folder(workspace: &Path, folder: &Path) -> std::io::Result<()> {
+    let below = folder.strip_prefix(workspace).map_err(std::io::Error::other)?;
+    let mut path = workspace.to_owned();
+    for part in below {
+        path.push(part);
+        if path.is_symlink() {
+            let message = format!("`{}` is a symbolic link", shown(&path));
+            return Err(std::io::Error::other(message));
+        }
+    }
+    std::fs::create_dir_all(folder)
 }
 
 fn file_name(path: &Path) -> String {

@@ -10,7 +10,7 @@ use crate::config::tree::{self, Value};
 use crate::findings::recipe as findings;
 
 /// Problems of each of AIME's data sets.
-const AIME_PROBLEMS: u64 = 30;
+pub(crate) const AIME_PROBLEMS: u64 = 30;
 
 /// What a recipe's accuracy benchmark has to leave.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,13 +5,16 @@ use std::time::SystemTime;
 
 use super::failure::{Failure, Kind};
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::Benchmark as Accuracy;
 use crate::matrix::envelope::Envelope;
 use crate::matrix::row::Scenario;
 use crate::step::eval::{framework, results};
 use crate::step::places;
 use crate::step::replay;
 use crate::step::replay::left::Left;
+use crate::step::results::accuracy;
 use crate::step::results::file::shown;
+use crate::step::results::meta;
 use crate::step::stage;
 use crate::step::throughput::Benchmark;
 
@@ -130,6 +133,10 @@ impl Expected<'_> {
                     .hint("a script measures throughput only where EVAL_ONLY is false"),
             );
         }
+        if let Some(suite) = self.envelope.row.benchmark() {
+            self.benchmark(suite, &mut problems);
+            return problems.into_result();
+        }
         let folders: Vec<&Path> = (self.eval_folders.iter().map(PathBuf::as_path))
             .filter(|folder| self.has_fresh_results(folder))
             .collect();
@@ -148,6 +155,37 @@ impl Expected<'_> {
             }
         }
         problems.into_result()
+    }
+
+    /// An accuracy benchmark must leave its score beside this job's metadata; every output that says none is a problem.
+    fn benchmark(&self, suite: &str, problems: &mut Problems) {
+        let described = |folder: &&PathBuf| is_fresh(&folder.join(meta::NAME), self.started);
+        let outputs = self.eval_folders.iter().filter(described);
+        let outputs = outputs.flat_map(|folder| accuracy::outputs(folder));
+        let fresh: Vec<_> = outputs.filter(|output| is_fresh(&output.path, self.started)).collect();
+        let tasks = Accuracy::of_suite(suite).map_or(&[][..], Accuracy::tasks);
+        let mut has_score = false;
+        for output in &fresh {
+            match &output.result {
+                Ok(result) => has_score |= result.tasks().any(|(task, _)| tasks.contains(&task)),
+                Err(reason) => {
+                    let name = stage::shown(&output.path);
+                    let problem =
+                        Problem::file(&name, format!("the eval of `{suite}` is not whole: `{name}` {reason}"));
+                    problems.push(problem.hint("see the benchmark's log, benchmark.out"));
+                }
+            }
+        }
+        if !has_score && fresh.iter().all(|output| output.result.is_ok()) {
+            let others = fresh.iter().filter_map(|output| output.result.as_ref().ok());
+            let found: Vec<&str> = others.flat_map(|result| result.tasks().map(|(task, _)| task)).collect();
+            let found = match found.is_empty() {
+                true => "no score at all".to_owned(),
+                false => found.join(", "),
+            };
+            let message = format!("the eval of `{suite}` left no score; found instead: {found}");
+            problems.push(Problem::file("", message).hint("see the benchmark's log, benchmark.out"));
+        }
     }
 
     fn has_fresh_results(&self, folder: &Path) -> bool {

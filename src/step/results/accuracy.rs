@@ -27,7 +27,7 @@ const STARTS: [(&str, &str); 4] = [
     ("longbench_v2_", "longbenchv2"),
 ];
 /// The file of NeMo Skills.
-const METRICS: &str = "metrics.json";
+pub(crate) const METRICS: &str = "metrics.json";
 /// The log of the benchmark.
 pub const LOG: &str = "benchmark.out";
 /// The folder of outputs, beside or below the metadata.
@@ -113,8 +113,10 @@ fn judged(found: Vec<(PathBuf, Option<&'static str>)>, logs: &[(PathBuf, Result<
     let mut outputs = Vec::new();
     for (path, benchmark) in &found {
         let reports = match benchmark {
-            None => object(path).and_then(|found| forms::nemo(&found)),
-            Some(benchmark) => object(path)
+            None => object(path).and_then(|found| forms::nemo(&found, of(log::AIME))),
+            Some(benchmark) => of(benchmark)
+                .map_or(Ok(()), |log| log.is_of(&name_of(path)))
+                .and_then(|()| object(path))
                 .and_then(|found| forms::sglang(benchmark, &found, of(benchmark)))
                 .map(|report| vec![report]),
         };
@@ -141,6 +143,10 @@ fn judged(found: Vec<(PathBuf, Option<&'static str>)>, logs: &[(PathBuf, Result<
         });
     }
     outputs
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// What the score of a category is called.

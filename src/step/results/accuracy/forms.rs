@@ -4,6 +4,8 @@ use serde_json::{Map, Value};
 
 use super::Report;
 use super::log::Log;
+use crate::config::recipe::asked::AIME_PROBLEMS;
+use crate::config::recipe::parameters::AIME_SETS;
 
 /// What three printed decimals can be off, twice.
 const ROUNDING: f64 = 0.0011;
@@ -14,7 +16,7 @@ const NO_SHARES: [&str; 6] = ["chars", "latency", "output_throughput", "mean_sco
 ///
 /// # Errors
 /// What is missing or contradicts itself, as the end of a sentence about the file.
-pub(super) fn nemo(found: &Map<String, Value>) -> Result<Vec<Report>, String> {
+pub(super) fn nemo(found: &Map<String, Value>, log: Option<&Log>) -> Result<Vec<Report>, String> {
     let is_mode = |name: &String| name.starts_with("pass@") || name.starts_with("majority@");
     if found.keys().any(is_mode) {
         return Err("does not say its data set".to_owned());
@@ -28,8 +30,28 @@ pub(super) fn nemo(found: &Map<String, Value>) -> Result<Vec<Report>, String> {
         .collect();
     match reports {
         Ok(reports) if reports.is_empty() => Err("holds no data set".to_owned()),
-        reports => reports,
+        Ok(reports) => log.map_or(Ok(()), |log| asked_for(&reports, log)).map(|()| reports),
+        refused => refused,
     }
+}
+
+/// Whether the results are those that the script was told to make.
+fn asked_for(reports: &[Report], log: &Log) -> Result<(), String> {
+    for report in reports {
+        let task = &report.task;
+        if log.data_set.as_ref().is_some_and(|asked| asked != task) {
+            let asked = log.data_set.as_deref().unwrap_or_default();
+            return Err(format!(
+                "is of another run: it holds `{task}`, and its log asks for `{asked}`"
+            ));
+        }
+        if let (Some(asked), Some(told)) = (log.asked_repeats, report.repeats)
+            && asked != told
+        {
+            return Err(format!("has {told} repeats of `{task}`, and {asked} were asked for"));
+        }
+    }
+    Ok(())
 }
 
 /// The name of a mode, its number, and the repeats that an average is over.
@@ -76,11 +98,7 @@ fn data_set(task: &str, modes: &Map<String, Value>) -> Result<Report, String> {
     };
     report.score = score;
     report.repeats = Some(most);
-    match found.get("num_entries").map(|count| count.as_u64()) {
-        Some(Some(count)) if count > 0 => report.samples = Some(count),
-        None => {}
-        Some(_) => return Err(format!("evaluated nothing of `{task}`")),
-    }
+    report.samples = entries(task, modes)?;
     (report.spread, report.stderr) = statistics(found, score);
     if most > 1 {
         let lacking = [format!("pass@{most}"), format!("majority@{most}")]
@@ -100,6 +118,32 @@ fn data_set(task: &str, modes: &Map<String, Value>) -> Result<Report, String> {
         }
     }
     Ok(report)
+}
+
+/// How many problems each mode is over: all of the data set, and in every mode the same.
+fn entries(task: &str, modes: &Map<String, Value>) -> Result<Option<u64>, String> {
+    let mut counts = Vec::new();
+    for mode in modes.values() {
+        match mode.get("num_entries").map(Value::as_u64) {
+            None => {}
+            Some(Some(count)) if count > 0 => counts.push(count),
+            Some(_) => return Err(format!("evaluated nothing of `{task}`")),
+        }
+    }
+    let Some(first) = counts.first().copied() else {
+        return Ok(None);
+    };
+    if let Some(other) = counts.iter().find(|count| **count != first) {
+        return Err(format!(
+            "is over {first} problems of `{task}` in one mode, and over {other} in another"
+        ));
+    }
+    match AIME_SETS.contains(&task) && first != AIME_PROBLEMS {
+        true => Err(format!(
+            "is over {first} problems of `{task}`, which has {AIME_PROBLEMS}"
+        )),
+        false => Ok(Some(first)),
+    }
 }
 
 /// Spread and standard error over repeats: shares, or percent where their average is.
@@ -145,6 +189,9 @@ pub(super) fn sglang(benchmark: &str, found: &Map<String, Value>, log: Option<&L
         Some(Some(count)) if count > 0 => Some(count),
         Some(_) => return Err("evaluated nothing".to_owned()),
     };
+    if let Some(log) = log {
+        same_run(found, samples, log)?;
+    }
     let std = found.get("score:std").map(value);
     let own = Runs { last, scores, mean };
     let runs = match log {
@@ -152,6 +199,20 @@ pub(super) fn sglang(benchmark: &str, found: &Map<String, Value>, log: Option<&L
         None => own,
     };
     report(benchmark, runs, categories, samples, std)
+}
+
+/// Whether a result is of the model and over the examples that its log names.
+fn same_run(found: &Map<String, Value>, samples: Option<u64>, log: &Log) -> Result<(), String> {
+    let model = found.get("model").and_then(Value::as_str);
+    if let (Some(said), Some(asked)) = (model, &log.model)
+        && said != asked
+    {
+        return Err("is of another run: it names another model than its log".to_owned());
+    }
+    match samples.zip(log.examples) {
+        Some((told, asked)) if told != asked => Err(format!("is over {told} examples, and {asked} were asked for")),
+        _ => Ok(()),
+    }
 }
 
 /// What a log alone says.
