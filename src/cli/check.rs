@@ -14,13 +14,12 @@ use crate::config::engines::Engines;
 use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
-use crate::config::master::Master;
 use crate::config::policy::{self, EvalPolicies};
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::workflows::Workflows;
-use crate::config::{master, runners::Runners};
+use crate::config::{master, recipe, runners::Runners};
 use crate::findings::config::NO_SUCH_RUNNER;
 use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
@@ -77,9 +76,11 @@ impl Check {
                 Err(more) => problems.extend(more),
             }
         }
+        let unknown = unknown_runners(&sources);
         if problems.0.is_empty() {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
+        problems.extend(unknown);
         let review = reviewed(&sources);
         problems.extend(Problems(review.errors));
         let warnings: Vec<Problem> = review.warnings.into_iter().map(Problem::warning).collect();
@@ -114,6 +115,11 @@ impl Check {
                 files.extend(found);
                 continue;
             }
+            if path.symlink_metadata().is_err() {
+                let place = path.display().to_string();
+                problems.push(findings::MISSING.file(&place, format!("`{place}` does not exist")));
+                continue;
+            }
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             match Kind::of(name) {
                 Some(kind) => files.push((kind, path.clone())),
@@ -124,12 +130,21 @@ impl Check {
                     let names = "*-master.yaml, runners.yaml, clusters.yaml, engines.yaml, perf-changelog.yaml, \
                                  eval-policy.yaml, labels.yaml, thresholds.yaml, ci-priority.yaml, frameworks.yaml, \
                                  workflows.yaml";
-                    problems.push(problem.hint(format!("known names: {names}")));
+                    problems.push(match is_recipe(path) {
+                        true => problem.hint(format!("it is a recipe: `sweepctl recipe check {place}`")),
+                        false => problem.hint(format!("known names: {names}")),
+                    });
                 }
             }
         }
         files
     }
+}
+
+/// Whether a file is a recipe of srt-slurm, which has a check of its own.
+fn is_recipe(path: &Path) -> bool {
+    let is = |source: Source| recipe::check::check(&Arc::new(source)).is_ok();
+    path.components().any(|part| part.as_os_str() == "recipes") || Source::read(path).is_ok_and(is)
 }
 
 /// The files of a repository: in its `configs` and its folder of evals, in the folder itself, and its changelog.
@@ -176,9 +191,8 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         Workflows::load_for(settings, &runners)?;
     }
     let rows = Expansion::default().rows(master.values(), &runners)?;
-    let mut problems = unknown_runners(&master, &runners);
     let Some(source) = of(Kind::Clusters).next() else {
-        return problems.into_result();
+        return Ok(());
     };
     let engines = match of(Kind::Engines).next() {
         Some(source) => Engines::load(source)?,
@@ -200,14 +214,12 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         .into_iter()
         .filter(|row| is_runner(&fleet.runners, &row.topology.runner))
         .collect();
-    let runnable = runnable::check(
+    runnable::check(
         &known,
         Some(&fleet),
         &|path| root.join(path).is_file(),
         &[root.to_path_buf()],
-    );
-    problems.extend(runnable.err().unwrap_or_default());
-    problems.into_result()
+    )
 }
 
 /// Whether a config may name this as its runner: a label, or a runner of one.
@@ -216,13 +228,18 @@ fn is_runner(runners: &Runners, name: &str) -> bool {
 }
 
 /// Configs whose runner is neither a label nor a runner of one.
-fn unknown_runners(master: &Master, runners: &Runners) -> Problems {
-    let unknown = master.values().filter(|config| !is_runner(runners, &config.runner));
-    let said = unknown.map(|config| {
-        let message = format!("`{}` of `{}` is no label and no runner", config.runner, config.key);
+fn unknown_runners(sources: &[(Kind, Arc<Source>)]) -> Problems {
+    let of = |wanted: Kind| sources.iter().filter(move |(kind, _)| *kind == wanted);
+    let runners = of(Kind::Runners).next().map(|(_, source)| Runners::load(source));
+    let Some(Ok(runners)) = runners else {
+        return Problems::default();
+    };
+    let named = of(Kind::Master).flat_map(|(_, source)| master::runners_of(source));
+    let said = named.filter(|named| !is_runner(&runners, &named.runner)).map(|named| {
+        let message = format!("`{}` of `{}` is no label and no runner", named.runner, named.key);
         let known = runners.labels.keys().chain(runners.labels.values().flatten());
-        let hint = nearest(&config.runner, known.map(String::as_str));
-        NO_SUCH_RUNNER.here(&config.place, message).hint(hint)
+        let hint = nearest(&named.runner, known.map(String::as_str));
+        NO_SUCH_RUNNER.here(&named.place, message).hint(hint)
     });
     Problems(said.collect())
 }

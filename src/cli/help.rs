@@ -1,8 +1,10 @@
 //! `sweepctl --help`: the commands under headings, as a table of contents that fits a screen.
 
+use clap::builder::Resettable;
 use clap::{Command, CommandFactory};
 
-use super::{Cli, docs};
+use super::table::Screen;
+use super::{Cli, MAX_WIDTH, docs};
 
 /// A part of the table of contents.
 struct Heading {
@@ -75,9 +77,46 @@ Output is a table on a terminal, and JSON when piped or with --json.
 
 /// The command line, with the table of contents as its help.
 pub(super) fn command() -> Command {
-    let command = with_pages(Cli::command());
+    let command = in_its_place(with_pages(Cli::command()));
+    let command = match Screen::width_of_stdout() {
+        Some(width) => command.term_width(usize::from(width).min(MAX_WIDTH)),
+        None => command,
+    };
     let template = format!("{ABOVE}{}\n{}", contents(&command), options(&command));
     command.help_template(template)
+}
+
+/// What is said of every command's output and requests, and not of how to sweep, whatever stands before it.
+const OF_COMMANDS: [&str; 4] = ["json", "repo", "dry_run", "yes"];
+
+/// What changes the jobs of an emitted plan alone, where a command has `--emit`.
+const OF_EMITTED_JOBS: [&str; 6] = [
+    "fail_fast",
+    "agentx_fast",
+    "duration",
+    "eval_framework",
+    "eval_suite",
+    "eval_limit",
+];
+
+/// Arguments under the headings that they belong to, and with what they need.
+fn in_its_place(command: Command) -> Command {
+    let emits = command.get_arguments().any(|arg| arg.get_id() == "emit");
+    let command = command.mut_args(|arg| {
+        let is = |names: &[&str]| names.iter().any(|name| arg.get_id() == name);
+        if is(&OF_COMMANDS) {
+            return arg.help_heading(Resettable::Reset);
+        }
+        match arg.get_help().filter(|_| emits && is(&OF_EMITTED_JOBS)) {
+            Some(help) => {
+                let help = format!("{help}; needs --emit");
+                arg.help(help)
+            }
+            None => arg,
+        }
+    });
+    let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, in_its_place))
 }
 
 /// Names in the help of each command the page that says more.

@@ -28,7 +28,7 @@ pub fn of(
     runner: &str,
     task: Option<String>,
 ) -> Result<Box<dyn Backend>, Problem> {
-    let cluster = cluster(fleet, runner)?;
+    let cluster = cluster(fleet, label, runner)?;
     let engine = match job {
         Some(envelope) => Serving::of_row(&fleet.engines, &envelope.row, envelope.config_key.as_deref()),
         None => Err(Problem::file("", "there is no job to serve")),
@@ -65,7 +65,7 @@ pub fn on_node(
     runner: &str,
     task: Option<String>,
 ) -> Result<Box<dyn Backend>, Problem> {
-    let clusters::Backend::Slurm(settings) = &cluster(fleet, runner)?.backend else {
+    let clusters::Backend::Slurm(settings) = &cluster(fleet, runner, runner)?.backend else {
         let problem = Problem::file("", format!("the cluster of `{runner}` gives its jobs no node"));
         return Err(problem.hint("this is what a batch job calls on its node"));
     };
@@ -77,9 +77,20 @@ pub fn on_node(
     })
 }
 
-/// The cluster of a runner.
-fn cluster<'f>(fleet: &'f Fleet, runner: &str) -> Result<&'f Cluster, Problem> {
+/// The cluster of a runner. Where nothing names a runner, its job's label stands for it, and labels have no cluster.
+fn cluster<'f>(fleet: &'f Fleet, label: &str, runner: &str) -> Result<&'f Cluster, Problem> {
     let Some((_, cluster)) = fleet.clusters.of(runner) else {
+        let behind = fleet.runners.labels.get(label).filter(|_| label == runner);
+        let started = behind.into_iter().flatten();
+        let started: Vec<&str> = started
+            .map(String::as_str)
+            .filter(|name| fleet.clusters.of(name).is_some())
+            .collect();
+        if !started.is_empty() {
+            let message = format!("`{label}` is a label, and it is not known which of its runners starts the job");
+            let hint = format!("name one with --runner-name or RUNNER_NAME: {}", started.join(", "));
+            return Err(Problem::file("", message).hint(hint));
+        }
         let fleets = fleet.clusters.clusters.values().flat_map(|cluster| &cluster.fleets);
         let known: Vec<&str> = fleets.map(String::as_str).collect();
         let message = format!("no cluster starts jobs on the runner `{runner}`");

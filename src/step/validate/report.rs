@@ -103,7 +103,7 @@ impl Report {
 
     /// The columns of [`Self::rows`].
     pub const HEADER: [&'static str; 7] = [
-        "Result",
+        "File",
         "Task",
         "Metric",
         "Score",
