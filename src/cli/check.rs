@@ -20,7 +20,7 @@ use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::workflows::Workflows;
 use crate::config::{master, recipe, runners::Runners};
-use crate::findings::config::NO_SUCH_RUNNER;
+use crate::findings::config::{NO_SUCH_RUNNER, NO_THRESHOLD};
 use crate::findings::files as findings;
 use crate::matrix::expand::Expansion;
 use crate::matrix::row::Row;
@@ -28,6 +28,7 @@ use crate::plural;
 use crate::repo::CHANGELOG;
 use crate::step::eval::{framework, task};
 use crate::step::launch::runnable;
+use crate::step::validate::MIN_SCORE;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
@@ -81,7 +82,8 @@ impl Check {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
         problems.extend(unknown);
-        let review = reviewed(&sources);
+        let mut review = reviewed(&sources);
+        review.warnings.extend(without_threshold(&sources));
         problems.extend(Problems(review.errors));
         let warnings: Vec<Problem> = review.warnings.into_iter().map(Problem::warning).collect();
         if !problems.0.is_empty() {
@@ -296,6 +298,35 @@ fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
         review.warnings.extend(found.warnings);
     }
     review
+}
+
+/// The clusters' own tasks that no threshold judges: the gate then takes its own floor.
+fn without_threshold(sources: &[(Kind, Arc<Source>)]) -> Vec<Problem> {
+    let of = |wanted: Kind| sources.iter().filter(move |(kind, _)| *kind == wanted);
+    let own = of(Kind::Thresholds).next().map(|(_, source)| Arc::clone(source));
+    let built_in = || Arc::new(Source::new("<built-in>/thresholds.yaml", thresholds::BUILT_IN));
+    let Ok(thresholds) = Thresholds::load(&own.unwrap_or_else(built_in)) else {
+        return Vec::new();
+    };
+    let judged = |task: &str| {
+        let models = thresholds.models.values();
+        thresholds.default.contains_key(task) || models.into_iter().any(|tasks| tasks.contains_key(task))
+    };
+    let mut found = Vec::new();
+    for (_, source) in of(Kind::Clusters) {
+        let clusters = Clusters::load(source, None).map(|file| file.clusters).unwrap_or_default();
+        for (name, cluster) in &clusters {
+            let task = cluster.backend.eval_task().and_then(|task| Path::new(task).file_stem()?.to_str());
+            if let Some(task) = task.filter(|task| !judged(task)) {
+                let message = format!(
+                    "the eval task `{task}` of the cluster `{name}` has no threshold: it passes at --min-score, {MIN_SCORE}"
+                );
+                let problem = NO_THRESHOLD.file(&source.name, message);
+                found.push(problem.hint(format!("add `{task}:` under `default` of configs/thresholds.yaml")));
+            }
+        }
+    }
+    found
 }
 
 /// The tasks that somebody evaluates: those of the task files beside the thresholds, the suites of the policies, the

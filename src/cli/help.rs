@@ -6,6 +6,11 @@ use clap::{Command, CommandFactory};
 use super::table::Screen;
 use super::{Cli, MAX_WIDTH, docs};
 
+/// How a line of usage starts.
+const USAGE: &str = "Usage: ";
+/// The width of help where nobody knows the terminal's, which is clap's.
+const DEFAULT_WIDTH: usize = 100;
+
 /// A part of the table of contents.
 struct Heading {
     title: &'static str,
@@ -84,6 +89,37 @@ pub(super) fn command() -> Command {
     };
     let template = format!("{ABOVE}{}\n{}", contents(&command), options(&command));
     command.help_template(template)
+}
+
+/// A help or an error of usage, with the lines of usage in the width of the terminal: clap wraps all others.
+pub(super) fn with_wrapped_usage(text: &str) -> String {
+    let width = Screen::width_of_stdout().map_or(DEFAULT_WIDTH, usize::from).min(MAX_WIDTH);
+    let wrapped = text.split_inclusive('\n').map(|line| {
+        let plain = anstream::adapter::strip_str(line).to_string();
+        match plain.starts_with(USAGE) && plain.trim_end().chars().count() > width {
+            true => wrapped(line, width),
+            false => line.to_owned(),
+        }
+    });
+    wrapped.collect()
+}
+
+/// A line of usage in several, each behind the word that starts it; escape sequences take no room.
+fn wrapped(line: &str, width: usize) -> String {
+    let (mut out, mut column) = (String::new(), 0);
+    for word in line.split(' ') {
+        let shown = anstream::adapter::strip_str(word.trim_end()).to_string().chars().count();
+        if column > 0 && column + 1 + shown > width {
+            out.push_str(&format!("\n{}", " ".repeat(USAGE.len())));
+            column = USAGE.len();
+        } else if column > 0 {
+            out.push(' ');
+            column += 1;
+        }
+        out.push_str(word);
+        column += shown;
+    }
+    out
 }
 
 /// What is said of every command's output and requests, and not of how to sweep, whatever stands before it.

@@ -70,6 +70,7 @@ pub(crate) mod verdict;
 pub(crate) mod watch;
 pub(crate) mod workflow;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
@@ -300,7 +301,12 @@ fn report(error: &anyhow::Error, asked: &Asked) -> u8 {
 /// as it is nor start a line that the runner takes for a command.
 fn print(error: &clap::Error) {
     if !std::env::args().any(|argument| argument.chars().any(char::is_control)) {
-        let _ = error.print();
+        let text = help::with_wrapped_usage(&error.render().ansi().to_string());
+        match error.use_stderr() {
+            true => anstream::eprint!("{text}"),
+            // A reader that went away ends the output.
+            false => drop(write!(anstream::stdout(), "{text}")),
+        }
         return;
     }
     for line in error.render().to_string().lines() {

@@ -54,8 +54,14 @@ const PROSE: [&str; 10] = [
     "threshold",
 ];
 
-/// The sentences that say why, which tell no row from another.
-const REASONS: [&str; 4] = ["why", "why not", "why it is withheld", "reason"];
+/// What says why, and tells no row from another.
+const REASONS: [&str; 5] = [
+    "why",
+    "why not",
+    "why it is withheld",
+    "reason",
+    "concurrencies of its group",
+];
 
 /// The columns whose words are coloured; they are never left out.
 const STATES: [&str; 4] = ["state", "result", "verdict", "eval"];

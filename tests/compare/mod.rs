@@ -302,7 +302,7 @@ fn a_limit_fails_and_names_every_point_over_it() {
     // Exactly the limit is allowed, and without one nothing fails.
     for args in [
         &["--max-regression", "20"][..],
-        &["--max-regression", "11", "--metric", "absent,tput_per_gpu"],
+        &["--max-regression", "11", "--metric", "tput_per_gpu"],
         &[],
     ] {
         let wanted = i32::from(args.contains(&"11"));
@@ -311,6 +311,22 @@ fn a_limit_fails_and_names_every_point_over_it() {
     for wrong in ["-1", "nan", "inf", "much"] {
         assert_eq!(sides.compare(&[&format!("--max-regression={wrong}")]).0, 2, "{wrong}");
     }
+}
+
+#[test]
+fn an_unknown_metric_is_named_once() {
+    let sides = Sides::new();
+    sides.throughput("before", &json!([row(4, 100.0), row(8, 100.0)]));
+    sides.throughput("after", &json!([row(4, 100.0), row(8, 100.0)]));
+    let args = [
+        "compare", "before", "after", "--metric", "tput_per_gpus", "--max-regression", "5",
+    ];
+    let output = crate::support::run(sides.path(), args);
+    let said = crate::support::stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("no throughput result has the metric `tput_per_gpus`"), "{said}");
+    assert!(said.contains("did you mean `tput_per_gpu`"), "{said}");
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
 }
 
 #[test]
