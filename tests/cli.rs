@@ -1,6 +1,6 @@
 //! The command line itself: help, versions, exit codes, what is printed where.
 
-use crate::support::{project, run, stderr, stdout};
+use crate::support::{project, run, stderr, stdout, sweepctl, write};
 
 #[test]
 fn version_names_the_revision() {
@@ -72,7 +72,10 @@ fn usage_is_that_of_the_command_that_was_called() {
     for (command, usage) in [
         (&["launch"][..], "<--envelope <FILE>|--release>"),
         (&["run", "--out", "x"], "<--plan <FILE|DIR>|--latest>"),
-        (&["eval", "run", "--stage-to", "x"], "<--endpoint <URL>|--report <FILE>>"),
+        (
+            &["eval", "run", "--stage-to", "x"],
+            "<--endpoint <URL>|--report <FILE>>",
+        ),
     ] {
         let said = at(command);
         assert!(said.contains(usage), "{said}");
@@ -85,7 +88,11 @@ fn what_cannot_be_read_or_written_is_named_with_the_way_out() {
     write(empty.path(), "plain", "");
     let at = |args: &[&str]| {
         let mut command = sweepctl(empty.path());
-        let output = command.args(args).env_remove("GITHUB_RUN_ID").output().expect("it runs");
+        let output = command
+            .args(args)
+            .env_remove("GITHUB_RUN_ID")
+            .output()
+            .expect("it runs");
         assert_eq!(output.status.code(), Some(1), "{args:?}");
         stderr(&output)
     };
@@ -96,31 +103,41 @@ fn what_cannot_be_read_or_written_is_named_with_the_way_out() {
     let calibrate = at(&["eval", "calibrate", "nosuch"]);
     assert!(calibrate.contains("name folders with collected runs"), "{calibrate}");
     let ingest = at(&["ingest", "--to", "a/b", "--event-type", "x", "--dry-run"]);
-    assert!(ingest.contains("GITHUB_RUN_ID") && ingest.contains("--repo"), "{ingest}");
+    assert!(
+        ingest.contains("GITHUB_RUN_ID") && ingest.contains("--repo"),
+        "{ingest}"
+    );
     let init = at(&["init", "--hardware", "none", "--runtime", "docker", "--engine", "vllm"]);
     assert_eq!(init.matches("h200").count(), 1, "{init}");
     let mut replay = sweepctl(empty.path());
     replay.args(["agentic", "run", "--endpoint", "http://localhost:1"]);
     let replay = stderr(&replay.env_remove("MODEL").env_remove("CONC").output().expect("it runs"));
-    assert!(replay.contains("give --model") && replay.contains("give --concurrency"), "{replay}");
+    assert!(
+        replay.contains("give --model") && replay.contains("give --concurrency"),
+        "{replay}"
+    );
 }
 
 #[test]
 fn help_says_what_needs_a_plan_that_is_written_and_fits_the_terminal() {
-    let help = |args: &[&str]| stdout(&run(crate::support::project(), [args, &["--help"]].concat()));
+    let help = |args: &[&str]| stdout(&run(project(), [args, &["--help"]].concat()));
     assert!(help(&["plan"]).contains("Short agentic replays; needs --emit"));
     assert!(!help(&["dispatch"]).contains("needs --emit"));
     let explain = help(&["explain"]);
     for ignored in ["--emit", "--canary", "--github-output", "--fail-fast", "--trim-conc"] {
         assert!(!explain.contains(ignored), "{ignored}");
     }
-    for (command, flag) in [(&["dispatch"][..], "--dry-run"), (&["plan"], "--json"), (&["generate", "full-sweep"], "--json")] {
+    for (command, flag) in [
+        (&["dispatch"][..], "--dry-run"),
+        (&["plan"], "--json"),
+        (&["generate", "full-sweep"], "--json"),
+    ] {
         let text = help(command);
         let sweeping = text.split("How to sweep:").nth(1).expect("a heading");
         let section: String = sweeping.lines().skip(1).take_while(|line| !line.is_empty()).collect();
         assert!(!section.contains(flag), "{command:?}: {section}");
     }
-    let mut command = sweepctl(crate::support::project());
+    let mut command = sweepctl(project());
     command.args(["eval", "run", "--help"]).env("COLUMNS", "80");
     let text = stdout(&command.output().expect("it runs"));
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");

@@ -120,11 +120,7 @@ fn an_unknown_runner_type() {
 
 /// A clusters file of one cluster with these lines.
 fn cluster(folder: &Path, lines: &str) {
-    write(
-        folder,
-        "configs/clusters.yaml",
-        format!("clusters:\n  mi:\n{lines}"),
-    );
+    write(folder, "configs/clusters.yaml", format!("clusters:\n  mi:\n{lines}"));
 }
 
 #[test]
@@ -136,7 +132,11 @@ fn an_unknown_backend_is_one_mistake_and_a_runner_is_looked_for_meanwhile() {
         "    backend: locl\n    port: 1\n    eval-task: x\n    mounts: []\n",
     );
     let said = refused(folder.path(), &["check"]);
-    assert_eq!(said.lines().filter(|line| line.starts_with("error[")).count(), 2, "{said}");
+    assert_eq!(
+        said.lines().filter(|line| line.starts_with("error[")).count(),
+        2,
+        "{said}"
+    );
     snapshot("an_unknown_backend_and_runner", &said);
 }
 

@@ -314,9 +314,14 @@ fn without_threshold(sources: &[(Kind, Arc<Source>)]) -> Vec<Problem> {
     };
     let mut found = Vec::new();
     for (_, source) in of(Kind::Clusters) {
-        let clusters = Clusters::load(source, None).map(|file| file.clusters).unwrap_or_default();
+        let clusters = Clusters::load(source, None)
+            .map(|file| file.clusters)
+            .unwrap_or_default();
         for (name, cluster) in &clusters {
-            let task = cluster.backend.eval_task().and_then(|task| Path::new(task).file_stem()?.to_str());
+            let task = cluster
+                .backend
+                .eval_task()
+                .and_then(|task| Path::new(task).file_stem()?.to_str());
             if let Some(task) = task.filter(|task| !judged(task)) {
                 let message = format!(
                     "the eval task `{task}` of the cluster `{name}` has no threshold: it passes at --min-score, {MIN_SCORE}"

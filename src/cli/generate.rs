@@ -166,7 +166,6 @@ impl RowArgs {
         }
         expansion
     }
-
 }
 
 impl Common {

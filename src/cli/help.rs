@@ -93,7 +93,9 @@ pub(super) fn command() -> Command {
 
 /// A help or an error of usage, with the lines of usage in the width of the terminal: clap wraps all others.
 pub(super) fn with_wrapped_usage(text: &str) -> String {
-    let width = Screen::width_of_stdout().map_or(DEFAULT_WIDTH, usize::from).min(MAX_WIDTH);
+    let width = Screen::width_of_stdout()
+        .map_or(DEFAULT_WIDTH, usize::from)
+        .min(MAX_WIDTH);
     let wrapped = text.split_inclusive('\n').map(|line| {
         let plain = anstream::adapter::strip_str(line).to_string();
         match plain.starts_with(USAGE) && plain.trim_end().chars().count() > width {
@@ -108,7 +110,10 @@ pub(super) fn with_wrapped_usage(text: &str) -> String {
 fn wrapped(line: &str, width: usize) -> String {
     let (mut out, mut column) = (String::new(), 0);
     for word in line.split(' ') {
-        let shown = anstream::adapter::strip_str(word.trim_end()).to_string().chars().count();
+        let shown = anstream::adapter::strip_str(word.trim_end())
+            .to_string()
+            .chars()
+            .count();
         if column > 0 && column + 1 + shown > width {
             out.push_str(&format!("\n{}", " ".repeat(USAGE.len())));
             column = USAGE.len();
@@ -152,7 +157,9 @@ fn in_its_place(command: Command) -> Command {
         }
     });
     let names: Vec<String> = command.get_subcommands().map(|c| c.get_name().to_owned()).collect();
-    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, in_its_place))
+    names
+        .into_iter()
+        .fold(command, |command, name| command.mut_subcommand(name, in_its_place))
 }
 
 /// Names in the help of each command the page that says more.

@@ -97,7 +97,10 @@ fn in_a_step() -> Result<(), Problems> {
         unset => {
             let problem = Problem::file("", format!("{} not set: the run is not known", unset.join(", ")));
             Err(problem
-                .hint(format!("call it in a step of GitHub Actions, or set {}", unset.join(" and ")))
+                .hint(format!(
+                    "call it in a step of GitHub Actions, or set {}",
+                    unset.join(" and ")
+                ))
                 .into())
         }
     }

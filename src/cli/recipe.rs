@@ -96,7 +96,11 @@ impl Accuracy {
                 .with_context(|| format!("`{}` cannot be written", source.name))?;
             return output::text(&format!("wrote {} into {}\n", self.benchmark.name(), source.name));
         }
-        output::text(&format!("{} runs {} as asked already\n", source.name, self.benchmark.name()))
+        output::text(&format!(
+            "{} runs {} as asked already\n",
+            source.name,
+            self.benchmark.name()
+        ))
     }
 }
 

@@ -136,7 +136,9 @@ impl Run {
 fn open_job(local: &LocalRun, job: &Finished) -> Problem {
     let message = format!("{} ({}: {}, {})", job.reason, job.verdict.as_str(), job.name, job.id);
     let log = local.log(&job.id);
-    let shown = std::env::current_dir().ok().and_then(|here| log.strip_prefix(here).ok());
+    let shown = std::env::current_dir()
+        .ok()
+        .and_then(|here| log.strip_prefix(here).ok());
     Problem::file("", message).hint(format!("see {}", shown.unwrap_or(&log).display()))
 }
 

@@ -257,12 +257,16 @@ impl<'a> Distinct<'a> {
 
     /// Whether rows that differ in the shown columns still do without one of them.
     fn stays_without(&self, index: usize, shown: &[usize]) -> bool {
-        self.count(|column| shown.contains(&column))
-            == self.count(|column| shown.contains(&column) && column != index)
+        self.count(|column| shown.contains(&column)) == self.count(|column| shown.contains(&column) && column != index)
     }
 
     fn count(&self, is_counted: impl Fn(usize) -> bool) -> usize {
-        let columns: Vec<usize> = self.telling.iter().copied().filter(|index| is_counted(*index)).collect();
+        let columns: Vec<usize> = self
+            .telling
+            .iter()
+            .copied()
+            .filter(|index| is_counted(*index))
+            .collect();
         let told = |row: &'a Vec<String>| columns.iter().map(|index| row[*index].as_str()).collect::<Vec<_>>();
         self.rows.iter().map(told).collect::<HashSet<_>>().len()
     }
@@ -351,9 +355,33 @@ mod tests {
         let head = ["experiment", "config", "runner", "conc", "eval", "rule", "why"];
         let why = "the highest concurrency of its group, and a sentence that goes on for long";
         let rows: [&[&str]; 3] = [
-            &["model_1k1k_tp8_conc4", "model-fp8-b200-vllm", "b200-one", "4", "yes", "middle-and-last", why],
-            &["model_1k1k_tp8_conc4", "model-fp8-h200-vllm", "b200-one", "4", "yes", "middle-and-last", why],
-            &["model_1k1k_tp8_conc4", "model-fp8-h200-vllm", "b200-two", "4", "yes", "middle-and-last", why],
+            &[
+                "model_1k1k_tp8_conc4",
+                "model-fp8-b200-vllm",
+                "b200-one",
+                "4",
+                "yes",
+                "middle-and-last",
+                why,
+            ],
+            &[
+                "model_1k1k_tp8_conc4",
+                "model-fp8-h200-vllm",
+                "b200-one",
+                "4",
+                "yes",
+                "middle-and-last",
+                why,
+            ],
+            &[
+                "model_1k1k_tp8_conc4",
+                "model-fp8-h200-vllm",
+                "b200-two",
+                "4",
+                "yes",
+                "middle-and-last",
+                why,
+            ],
         ];
         let text = drawn(&head, &rows, 80, false);
         let first = text.lines().next().unwrap();
@@ -369,13 +397,30 @@ mod tests {
     fn lengths_stay_where_measurements_differ_too() {
         let head = ["model", "isl/osl", "conc", "tput_per_gpu", "median_ttft", "p90_ttft"];
         let rows: [&[&str]; 2] = [
-            &["m", "1024/1024", "4", "100.0 → 90.0 (-10.0 %)", "0.1 → 0.2 (+100.0 %)", "0.1 → 0.2 (+100.0 %)"],
-            &["m", "8192/1024", "64", "100.0 → 91.0 (-9.0 %)", "0.1 → 0.3 (+200.0 %)", "-"],
+            &[
+                "m",
+                "1024/1024",
+                "4",
+                "100.0 → 90.0 (-10.0 %)",
+                "0.1 → 0.2 (+100.0 %)",
+                "0.1 → 0.2 (+100.0 %)",
+            ],
+            &[
+                "m",
+                "8192/1024",
+                "64",
+                "100.0 → 91.0 (-9.0 %)",
+                "0.1 → 0.3 (+200.0 %)",
+                "-",
+            ],
         ];
         let text = drawn(&head, &rows, 60, false);
         let first = text.lines().next().unwrap();
         assert!(first.contains("ISL/OSL") && first.contains("TPUT_PER_GPU"), "{text}");
-        assert!(!first.contains("P90_TTFT") && text.contains("not shown, see --json: median_ttft, p90_ttft"), "{text}");
+        assert!(
+            !first.contains("P90_TTFT") && text.contains("not shown, see --json: median_ttft, p90_ttft"),
+            "{text}"
+        );
     }
 
     #[test]

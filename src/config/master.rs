@@ -251,8 +251,12 @@ pub(crate) struct NamedRunner {
 
 /// The runners that the configs of a file name, also of a file with other problems; none of a text that is no YAML.
 pub(crate) fn runners_of(source: &Arc<Source>) -> Vec<NamedRunner> {
-    let Ok(root) = tree::parse(source) else { return Vec::new() };
-    let Value::Map(configs) = &root.value else { return Vec::new() };
+    let Ok(root) = tree::parse(source) else {
+        return Vec::new();
+    };
+    let Value::Map(configs) = &root.value else {
+        return Vec::new();
+    };
     let runner = |(key, config): &(Node<'_>, Node<'_>)| {
         let Value::Map(fields) = &config.value else { return None };
         let (_, runner) = fields.iter().find(|(name, _)| name.text() == "runner")?;

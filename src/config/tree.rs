@@ -353,7 +353,11 @@ fn conflict(source: &Source) -> Option<Problem> {
         column: 1,
         length: 7,
     };
-    let problem = files::CONFLICT.at(source, span, "a merge conflict is not settled: its markers are in the file");
+    let problem = files::CONFLICT.at(
+        source,
+        span,
+        "a merge conflict is not settled: its markers are in the file",
+    );
     Some(match source.name.ends_with(CHANGELOG) {
         true => problem.hint("settle it with `sweepctl changelog resolve`, which keeps the entries of both sides"),
         false => problem.hint("keep what holds of both sides, and remove the lines of markers"),
@@ -362,7 +366,9 @@ fn conflict(source: &Source) -> Option<Problem> {
 
 /// Whether a line has a list of `[...]` in which an unquoted text holds a `{`: `[serve, --port={port}]`.
 fn holds_open_brace(line: &str) -> bool {
-    let Some((_, list)) = line.split_once('[') else { return false };
+    let Some((_, list)) = line.split_once('[') else {
+        return false;
+    };
     let mut before = '[';
     let mut quote = None;
     for c in list.chars() {

@@ -49,7 +49,9 @@ pub(super) fn clusters(
         let served_model_name = f.optional(d, "served-model-name", Template::decode);
         let backend = Backend::decode(d, &mut f);
         // Without a backend nobody knows which fields there are, but for those of every cluster and a misspelt `backend`.
-        let named = f.get("backend").is_some_and(|node| Backend::NAMES.contains(&node.text()));
+        let named = f
+            .get("backend")
+            .is_some_and(|node| Backend::NAMES.contains(&node.text()));
         if backend.is_some() || named {
             f.finish(d);
         }

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 pub use change::{Metric, Performance, Score};
 use point::Point;
 
+use crate::config::fields::Size;
 use crate::config::problem::{Problem, Problems, nearest};
 use crate::step::results::file;
 
@@ -84,10 +85,19 @@ pub struct Measured {
 /// The named metrics that no throughput result of either side has, if there is one.
 fn unknown(metrics: &Metrics, before: &read::Side, after: &read::Side) -> Problems {
     let known: BTreeSet<&str> = before.numbers.union(&after.numbers).map(String::as_str).collect();
-    let unknown = metrics.0.iter().filter(|name| !known.is_empty() && !known.contains(name.as_str()));
+    let unknown = metrics
+        .0
+        .iter()
+        .filter(|name| !known.is_empty() && !known.contains(name.as_str()));
+    // A row's shape is no metric.
+    let is_shape = |name: &str| {
+        let ends = Size::ALL.iter().map(|size| size.names().published);
+        matches!(name, "conc" | "isl" | "osl") || ends.chain(["num_workers"]).any(|end| name.ends_with(end))
+    };
+    let metrics = || known.iter().copied().filter(|name| !is_shape(name));
     let said = unknown.map(|name| {
         let message = format!("no throughput result has the metric `{name}`");
-        Problem::file("", message).hint(nearest(name, known.iter().copied()))
+        Problem::file("", message).hint(nearest(name, metrics()))
     });
     Problems(said.collect())
 }

@@ -82,7 +82,9 @@ pub(crate) fn points(comparison: &Comparison) -> Table {
 
 /// Whether a metric is the 50th percentile of what has a median of the same numbers at every point.
 fn is_median_again(name: &str, comparison: &Comparison) -> bool {
-    let Some(of) = name.strip_prefix("p50_") else { return false };
+    let Some(of) = name.strip_prefix("p50_") else {
+        return false;
+    };
     let median = format!("median_{of}");
     comparison.points.iter().all(|point| {
         let find = |name: &str| point.metrics.iter().find(|metric| metric.name == name);

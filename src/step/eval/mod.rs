@@ -280,7 +280,12 @@ fn ready(
     progress.phase("waiting for the endpoint");
     endpoint.wait(timeout, cancel)?;
     let names = ["MODEL_NAME", "MODEL", "MODEL_PATH"].map(|name| job.text(name));
-    let names: Vec<&str> = request.model.as_deref().into_iter().chain(names.into_iter().flatten()).collect();
+    let names: Vec<&str> = request
+        .model
+        .as_deref()
+        .into_iter()
+        .chain(names.into_iter().flatten())
+        .collect();
     let model = endpoint.served(&names, &mut |line| progress.line(line))?;
     if request.wait_for_chat || framework.identity().is_some() {
         endpoint.wait_for_chat(&model, timeout, cancel)?;

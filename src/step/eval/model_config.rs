@@ -44,7 +44,10 @@ pub(crate) fn native(job: &Job, mount: &Path) -> Result<Native, Problem> {
         }
     }
     let model = job.text("MODEL");
-    let model = model.map_or_else(|| "a model that MODEL does not name".to_owned(), |model| format!("`{model}`"));
+    let model = model.map_or_else(
+        || "a model that MODEL does not name".to_owned(),
+        |model| format!("`{model}`"),
+    );
     if tried.is_empty() {
         tried.push("there is no MODEL_PATH, no /model, and no copy in the hub's cache".to_owned());
     }
