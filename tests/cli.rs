@@ -1,6 +1,6 @@
 //! The command line itself: help, versions, exit codes, what is printed where.
 
-use crate::support::{project, run, stderr, stdout};
+use crate::support::{project, run, stderr, stdout, sweepctl, write};
 
 #[test]
 fn version_names_the_revision() {
@@ -55,6 +55,92 @@ fn a_quoted_argument_is_no_command_and_no_escape_sequence() {
         assert!(!said.lines().any(|line| line.trim_start().starts_with("::")), "{said}");
         assert!(!said.contains('\u{1b}'), "{said}");
     }
+}
+
+#[test]
+fn usage_is_that_of_the_command_that_was_called() {
+    let empty = tempfile::tempdir().expect("a folder");
+    let at = |args: &[&str]| {
+        let output = run(empty.path(), args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        stderr(&output)
+    };
+    let said = at(&["generate", "full-sweep", "--min-conc", "100", "--max-conc", "1"]);
+    assert!(said.contains("Usage: sweepctl generate full-sweep [OPTIONS]"), "{said}");
+    let said = at(&["plan", "--latest", "--agentx-fast", "--summary"]);
+    assert!(said.contains("Usage: sweepctl plan [OPTIONS]"), "{said}");
+    for (command, usage) in [
+        (&["launch"][..], "<--envelope <FILE>|--release>"),
+        (&["run", "--out", "x"], "<--plan <FILE|DIR>|--latest>"),
+        (
+            &["eval", "run", "--stage-to", "x"],
+            "<--endpoint <URL>|--report <FILE>>",
+        ),
+    ] {
+        let said = at(command);
+        assert!(said.contains(usage), "{said}");
+    }
+}
+
+#[test]
+fn what_cannot_be_read_or_written_is_named_with_the_way_out() {
+    let empty = tempfile::tempdir().expect("a folder");
+    write(empty.path(), "plain", "");
+    let at = |args: &[&str]| {
+        let mut command = sweepctl(empty.path());
+        let output = command
+            .args(args)
+            .env_remove("GITHUB_RUN_ID")
+            .output()
+            .expect("it runs");
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        stderr(&output)
+    };
+    let manual = at(&["man", "--out", "plain/x"]);
+    assert!(manual.contains("`plain/x`") && manual.contains("--out"), "{manual}");
+    let verdict = at(&["verdict", "--needs", "nosuch", "--plan", "x"]);
+    assert!(verdict.contains("`-` for standard input"), "{verdict}");
+    let calibrate = at(&["eval", "calibrate", "nosuch"]);
+    assert!(calibrate.contains("name folders with collected runs"), "{calibrate}");
+    let ingest = at(&["ingest", "--to", "a/b", "--event-type", "x", "--dry-run"]);
+    assert!(
+        ingest.contains("GITHUB_RUN_ID") && ingest.contains("--repo"),
+        "{ingest}"
+    );
+    let init = at(&["init", "--hardware", "none", "--runtime", "docker", "--engine", "vllm"]);
+    assert_eq!(init.matches("h200").count(), 1, "{init}");
+    let mut replay = sweepctl(empty.path());
+    replay.args(["agentic", "run", "--endpoint", "http://localhost:1"]);
+    let replay = stderr(&replay.env_remove("MODEL").env_remove("CONC").output().expect("it runs"));
+    assert!(
+        replay.contains("give --model") && replay.contains("give --concurrency"),
+        "{replay}"
+    );
+}
+
+#[test]
+fn help_says_what_needs_a_plan_that_is_written_and_fits_the_terminal() {
+    let help = |args: &[&str]| stdout(&run(project(), [args, &["--help"]].concat()));
+    assert!(help(&["plan"]).contains("Short agentic replays; needs --emit"));
+    assert!(!help(&["dispatch"]).contains("needs --emit"));
+    let explain = help(&["explain"]);
+    for ignored in ["--emit", "--canary", "--github-output", "--fail-fast", "--trim-conc"] {
+        assert!(!explain.contains(ignored), "{ignored}");
+    }
+    for (command, flag) in [
+        (&["dispatch"][..], "--dry-run"),
+        (&["plan"], "--json"),
+        (&["generate", "full-sweep"], "--json"),
+    ] {
+        let text = help(command);
+        let sweeping = text.split("How to sweep:").nth(1).expect("a heading");
+        let section: String = sweeping.lines().skip(1).take_while(|line| !line.is_empty()).collect();
+        assert!(!section.contains(flag), "{command:?}: {section}");
+    }
+    let mut command = sweepctl(project());
+    command.args(["eval", "run", "--help"]).env("COLUMNS", "80");
+    let text = stdout(&command.output().expect("it runs"));
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
 }
 
 #[test]

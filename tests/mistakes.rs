@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde_json::Value;
+
 use crate::support::fleet::{CHANGELOG, edit, entry, folder, log, repository};
 use crate::support::{run, stderr, sweepctl, write};
 
@@ -26,7 +28,16 @@ fn refused(folder: &Path, args: &[&str]) -> String {
     let output = run(folder, args);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(output.stdout.is_empty(), "nothing is printed beside a refusal");
+    match args.first() {
+        // What reads a check gets its findings.
+        Some(&"check") => {
+            let found: Value = serde_json::from_slice(&output.stdout).expect("findings as JSON");
+            let count = found["findings"].as_array().map_or(0, Vec::len);
+            let errors = said.lines().filter(|line| line.starts_with("error[")).count();
+            assert_eq!(count, errors, "{found}");
+        }
+        _ => assert!(output.stdout.is_empty(), "nothing is printed beside a refusal"),
+    }
     said
 }
 
@@ -58,6 +69,9 @@ mistakes! {
     check missing_field(AMD, "  model-prefix: alpha\n", "");
     check two_forms_of_concurrency(AMD, "{ tp: 2, conc-start: 4,", "{ tp: 2, conc-list: [4], conc-start: 4,");
     check no_concurrency(AMD, "{ tp: 8, conc-list: [16] }", "{ tp: 8 }");
+    check misspelt_concurrency(AMD, "{ tp: 8, conc-list: [16] }", "{ tp: 8, conc-lst: [16] }");
+    check misspelt_scenarios(AMD, "  runner: mi\n  multinode: false\n  scenarios:", "  runner: mi\n  multinode: false\n  scenario:");
+    check merge_conflict(AMD, "  model: org/alpha\n", "<<<<<<< HEAD\n  model: org/alpha\n=======\n  model: org/beta\n>>>>>>> topic\n");
     check half_a_range(AMD, "conc-start: 4, conc-end: 20", "conc-start: 4");
     check range_upside_down(AMD, "conc-start: 4, conc-end: 20", "conc-start: 20, conc-end: 4");
     check quoted_number(AMD, "{ tp: 8, conc-list: [16] }", "{ tp: \"8\", conc-list: [16] }");
@@ -86,6 +100,8 @@ mistakes! {
 
     plan misspelt_config_key(&entry("alpha-mi-vllm-fp4", ""), &[]);
     plan pattern_that_matches_nothing(&entry("'alpha-nv-*'", ""), &[]);
+    plan misspelt_description("- config-keys: [alpha-mi-vllm-fp8]\n  descriptin: [A change.]\n  pr-link: x\n", &[]);
+    plan conflict_in_the_changelog("<<<<<<< HEAD\n- config-keys: [a]\n=======\n- config-keys: [b]\n>>>>>>> topic\n", &[]);
     plan misspelt_entry_field(&entry("alpha-mi-vllm-fp8", "  eval-only: true\n"), &[]);
     plan flags_that_exclude_each_other(&entry("alpha-mi-vllm-fp8", "  append-only: true\n  evals-only: true\n"), &[]);
     plan no_evals_and_evals_only(&entry("alpha-mi-vllm-fp8", "  no-evals: true\n"), &["--evals-only"]);
@@ -100,6 +116,59 @@ fn an_unknown_runner_type() {
     let folder = folder();
     let args = ["generate", "full-sweep", "--runner-type", "nv-pairs"];
     snapshot("an_unknown_runner_type", &refused(folder.path(), &args));
+}
+
+/// A clusters file of one cluster with these lines.
+fn cluster(folder: &Path, lines: &str) {
+    write(folder, "configs/clusters.yaml", format!("clusters:\n  mi:\n{lines}"));
+}
+
+#[test]
+fn an_unknown_backend_is_one_mistake_and_a_runner_is_looked_for_meanwhile() {
+    let folder = folder();
+    edit(folder.path(), AMD, "  runner: mi\n", "  runner: mj\n");
+    cluster(
+        folder.path(),
+        "    backend: locl\n    port: 1\n    eval-task: x\n    mounts: []\n",
+    );
+    let said = refused(folder.path(), &["check"]);
+    assert_eq!(
+        said.lines().filter(|line| line.starts_with("error[")).count(),
+        2,
+        "{said}"
+    );
+    snapshot("an_unknown_backend_and_runner", &said);
+}
+
+#[test]
+fn an_open_brace_in_a_list_is_put_in_quotes() {
+    let folder = folder();
+    cluster(
+        folder.path(),
+        "    backend: local\n    server-command: [serve, --port={port}]\n",
+    );
+    let said = refused(folder.path(), &["check"]);
+    assert!(said.contains("put the text that holds it in quotes"), "{said}");
+}
+
+#[test]
+fn what_check_is_not_for_is_told() {
+    let folder = folder();
+    write(folder.path(), "recipes/x.yaml", "name: x\n");
+    let said = refused(folder.path(), &["check", "recipes/x.yaml", "nosuch"]);
+    assert!(said.contains("`sweepctl recipe check recipes/x.yaml`"), "{said}");
+    assert!(said.contains("`nosuch` does not exist"), "{said}");
+}
+
+#[test]
+fn an_eval_task_without_a_threshold_is_a_warning() {
+    let folder = folder();
+    cluster(folder.path(), "    backend: local\n    eval-task: my-own\n");
+    let said = stderr(&run(folder.path(), ["check"]));
+    let wanted = "warning[config/no-threshold]: the eval task `my-own` of the cluster `mi` has no threshold";
+    assert!(said.contains(wanted), "{said}");
+    cluster(folder.path(), "    backend: local\n    eval-task: gsm8k\n");
+    assert!(!stderr(&run(folder.path(), ["check"])).contains("no-threshold"));
 }
 
 #[test]

@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::json;
 
+use super::run::Progress;
 use super::{annotate, envelope_file, inputs, output};
 use crate::config::problem::Problem;
 use crate::config::types::NodeKind;
@@ -109,14 +110,16 @@ impl Run {
             ready: Duration::from_secs(self.ready_timeout),
         };
         announce(&request, envelope.as_ref());
+        let progress = Progress::new();
         let done = agentic::run(
             &request,
             &mut Runtime {
                 cancel: &cancel,
-                show: &mut |line| eprintln!("{line}"),
+                show: &mut |line| progress.line(line),
             },
-        )?;
-        self.report(&request, &done)
+        );
+        progress.finish();
+        self.report(&request, &done?)
     }
 
     fn asked(&self) -> Asked {

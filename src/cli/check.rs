@@ -16,14 +16,14 @@ use crate::config::engines::Engines;
 use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
-use crate::config::master::{Config, Master};
+use crate::config::master::{Master, NamedRunner};
 use crate::config::policy::{self, EvalPolicies};
 use crate::config::problem::{Place, Problem, Problems, nearest};
 use crate::config::source::Source;
 use crate::config::thresholds::{self, Thresholds};
 use crate::config::workflows::Workflows;
-use crate::config::{master, runners::Runners};
-use crate::findings::config::NO_SUCH_RUNNER;
+use crate::config::{master, recipe, runners::Runners};
+use crate::findings::config::{NO_SUCH_RUNNER, NO_THRESHOLD};
 use crate::findings::files as findings;
 use crate::matrix::evals::{self, EvalMode};
 use crate::matrix::expand::Expansion;
@@ -34,6 +34,7 @@ use crate::repo::CHANGELOG;
 use crate::step::eval::framework;
 use crate::step::eval::task::{self, Task};
 use crate::step::launch::runnable;
+use crate::step::validate::MIN_SCORE;
 
 /// `sweepctl check`
 #[derive(Debug, Args)]
@@ -82,10 +83,13 @@ impl Check {
                 Err(more) => problems.extend(more),
             }
         }
+        let unknown = unknown_runners(&sources);
         if problems.0.is_empty() {
             problems.extend(together(&sources).err().unwrap_or_default());
         }
-        let review = reviewed(&sources);
+        problems.extend(unknown);
+        let mut review = reviewed(&sources);
+        review.warnings.extend(without_threshold(&sources));
         problems.extend(Problems(review.errors));
         let newest = newest_entries(&sources).0;
         let warnings = review.warnings.into_iter().chain(newest);
@@ -121,6 +125,11 @@ impl Check {
                 files.extend(found);
                 continue;
             }
+            if path.symlink_metadata().is_err() {
+                let place = path.display().to_string();
+                problems.push(findings::MISSING.file(&place, format!("`{place}` does not exist")));
+                continue;
+            }
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             match Kind::of(name) {
                 Some(kind) => files.push((kind, path.clone())),
@@ -131,12 +140,21 @@ impl Check {
                     let names = "*-master.yaml, runners.yaml, clusters.yaml, engines.yaml, perf-changelog.yaml, \
                                  eval-policy.yaml, labels.yaml, thresholds.yaml, ci-priority.yaml, frameworks.yaml, \
                                  workflows.yaml";
-                    problems.push(problem.hint(format!("known names: {names}")));
+                    problems.push(match is_recipe(path) {
+                        true => problem.hint(format!("it is a recipe: `sweepctl recipe check {place}`")),
+                        false => problem.hint(format!("known names: {names}")),
+                    });
                 }
             }
         }
         files
     }
+}
+
+/// Whether a file is a recipe of srt-slurm, which has a check of its own.
+fn is_recipe(path: &Path) -> bool {
+    let is = |source: Source| recipe::check::check(&Arc::new(source)).is_ok();
+    path.components().any(|part| part.as_os_str() == "recipes") || Source::read(path).is_ok_and(is)
 }
 
 /// The files of a repository: in its `configs` and its folder of evals, in the folder itself, and its changelog.
@@ -184,9 +202,9 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
     }
     let rows = Expansion::default().rows(master.values(), &runners)?;
     let names: HashSet<String> = runner_names(&runners).into_iter().map(str::to_owned).collect();
-    let mut problems = unknown_runners(&master, &runners);
+    let mut problems = Problems::default();
     let Some(source) = of(Kind::Clusters).next() else {
-        return problems.into_result();
+        return Ok(());
     };
     let engines = match of(Kind::Engines).next() {
         Some(source) => Engines::load(source)?,
@@ -274,23 +292,26 @@ fn benchmark_rows(rows: &[Row], policies: &EvalPolicies) -> Vec<Row> {
 }
 
 /// Configs whose runner is neither a label nor a runner of one.
-fn unknown_runners(master: &Master, runners: &Runners) -> Problems {
-    let known = runner_names(runners);
+fn unknown_runners(sources: &[(Kind, Arc<Source>)]) -> Problems {
+    let of = |wanted: Kind| sources.iter().filter(move |(kind, _)| *kind == wanted);
+    let runners = of(Kind::Runners).next().map(|(_, source)| Runners::load(source));
+    let Some(Ok(runners)) = runners else {
+        return Problems::default();
+    };
+    let known = runner_names(&runners);
     let names: HashSet<&str> = known.iter().copied().collect();
-    let unknown = master.values().filter(|config| !names.contains(config.runner.as_str()));
-    let unknown: Vec<&Config> = unknown.collect();
+    let named = of(Kind::Master).flat_map(|(_, source)| master::runners_of(source));
+    let unknown: Vec<NamedRunner> = named.filter(|named| !names.contains(named.runner.as_str())).collect();
     let mut problems = Problems::default();
     // Looking for the nearest name takes time: of many no more are said than of one file.
-    for config in unknown.iter().take(Problems::MAX) {
-        let message = format!("`{}` of `{}` is no label and no runner", config.runner, config.key);
-        let hint = nearest(&config.runner, known.iter().copied());
-        problems.push(NO_SUCH_RUNNER.here(&config.place, message).hint(hint));
+    for named in unknown.iter().take(Problems::MAX) {
+        let message = format!("`{}` of `{}` is no label and no runner", named.runner, named.key);
+        let hint = nearest(&named.runner, known.iter().copied());
+        problems.push(NO_SUCH_RUNNER.here(&named.place, message).hint(hint));
     }
     if unknown.len() > Problems::MAX {
-        let message = format!(
-            "{} more configs have no label and no runner",
-            unknown.len() - Problems::MAX
-        );
+        let more = unknown.len() - Problems::MAX;
+        let message = format!("{more} more configs have no label and no runner");
         problems.push(
             findings::TOO_MANY
                 .file("", message)
@@ -366,6 +387,40 @@ fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
         review.warnings.extend(found.warnings);
     }
     review
+}
+
+/// The clusters' own tasks that no threshold judges: the gate then takes its own floor.
+fn without_threshold(sources: &[(Kind, Arc<Source>)]) -> Vec<Problem> {
+    let of = |wanted: Kind| sources.iter().filter(move |(kind, _)| *kind == wanted);
+    let own = of(Kind::Thresholds).next().map(|(_, source)| Arc::clone(source));
+    let built_in = || Arc::new(Source::new("<built-in>/thresholds.yaml", thresholds::BUILT_IN));
+    let Ok(thresholds) = Thresholds::load(&own.unwrap_or_else(built_in)) else {
+        return Vec::new();
+    };
+    let judged = |task: &str| {
+        let models = thresholds.models.values();
+        thresholds.default.contains_key(task) || models.into_iter().any(|tasks| tasks.contains_key(task))
+    };
+    let mut found = Vec::new();
+    for (_, source) in of(Kind::Clusters) {
+        let clusters = Clusters::load(source, None)
+            .map(|file| file.clusters)
+            .unwrap_or_default();
+        for (name, cluster) in &clusters {
+            let task = cluster
+                .backend
+                .eval_task()
+                .and_then(|task| Path::new(task).file_stem()?.to_str());
+            if let Some(task) = task.filter(|task| !judged(task)) {
+                let message = format!(
+                    "the eval task `{task}` of the cluster `{name}` has no threshold: it passes at --min-score, {MIN_SCORE}"
+                );
+                let problem = NO_THRESHOLD.file(&source.name, message);
+                found.push(problem.hint(format!("add `{task}:` under `default` of configs/thresholds.yaml")));
+            }
+        }
+    }
+    found
 }
 
 /// The tasks that somebody evaluates: those of the task files beside the thresholds, the suites of the policies, the

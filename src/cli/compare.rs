@@ -77,11 +77,11 @@ impl Compare {
     /// Compares.
     ///
     /// # Errors
-    /// A folder that cannot be searched, and with --max-regression every point that got worse than that, and results now
+    /// A folder that cannot be searched, a metric that no result has, and with --max-regression every point that got worse than that, and results now
     /// of which that cannot be said.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let metrics = Metrics(self.metric.clone());
-        let comparison = compare::compare(&self.baseline, &self.current, &metrics).map_err(Problems::from)?;
+        let comparison = compare::compare(&self.baseline, &self.current, &metrics)?;
         let over = |limit: f64| comparison.points.iter().filter_map(move |point| point.over(limit));
         let over: Vec<String> = self.max_regression.into_iter().flat_map(over).collect();
         let withheld = self.withheld().map_err(Problems::from)?;

@@ -39,7 +39,7 @@ pages! {
 /// What commands have a page of their own that says more than their help.
 const OF_COMMANDS: &[(&str, &str)] = &[
     ("agentic", "agentic"),
-    ("changelog", "gate"),
+    ("changelog", "configs"),
     ("check", "configs"),
     ("clean", "launch"),
     ("collect", "results"),
@@ -56,7 +56,7 @@ const OF_COMMANDS: &[(&str, &str)] = &[
     ("job", "launch"),
     ("launch", "launch"),
     ("mock-server", "evals"),
-    ("plan", "gate"),
+    ("plan", "configs"),
     ("provenance", "runs"),
     ("recover", "runs"),
     ("recipe", "accuracy"),

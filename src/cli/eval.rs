@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand};
+use clap::{ArgGroup, Args, Subcommand};
 
 use super::annotate;
 use super::envelope_file;
@@ -116,10 +116,14 @@ fn print_lengths(context: &Lengths) {
 /// happens; the exit code comes last. A failed eval of a job that measures throughput first (RUN_EVAL=true,
 /// EVAL_ONLY=false) is reported and exits 0. Older results in the stage folder are set aside in its folder `stale`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["endpoint", "report"]))]
 pub(crate) struct Run {
     /// The server's URL, such as http://localhost:8000
-    #[arg(long, value_name = "URL", required_unless_present = "report")]
+    #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
+    /// The served model's name [default: MODEL_NAME, MODEL, MODEL_PATH, the only one that the server lists]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    model: Option<String>,
     /// Requests at a time; several numbers with spaces between run one after another [default: EVAL_CONC,
     /// EVAL_CONCURRENT_REQUESTS, on one node CONC, the highest of BENCH_MAX_CONCURRENCY, 64]
     #[arg(long, value_name = "N...", value_parser = parse_points)]
@@ -153,7 +157,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PATH")]
     source: Option<PathBuf>,
     /// Read a report that the framework's program left, such as one of SWE-bench's harness, instead of running it
-    #[arg(long, value_name = "FILE", conflicts_with = "endpoint")]
+    #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
     /// Wait until the model answers on the chat route too; vendors' suites do so by themselves
     #[arg(long)]
@@ -224,6 +228,7 @@ impl Run {
             stage_to: self.stage_to.clone(),
             limit: self.limit.clone(),
             framework: self.framework.clone(),
+            model: self.model.clone(),
             temperature: self.temperature,
             top_p: self.top_p,
             system_python: self.system_python,

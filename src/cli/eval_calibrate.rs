@@ -18,6 +18,9 @@ use crate::step::collect::evals::{self, Order};
 use crate::step::eval::calibrate::{self, Calibration, Run};
 use crate::step::results::{file, json};
 
+/// The way out where there is nothing to read.
+const FOLDERS: &str = "name folders with collected runs";
+
 /// `eval calibrate`
 #[derive(Debug, Args)]
 pub(crate) struct Calibrate {
@@ -74,7 +77,7 @@ impl Calibrate {
         let (found, more) = calibrate::calibrate(runs, self.false_alarm);
         problems.extend(more);
         if found.is_empty() {
-            problems.push(Problem::file("", "there is nothing to calibrate").hint("name folders with collected runs"));
+            problems.push(Problem::file("", "there is nothing to calibrate").hint(FOLDERS));
             return Ok(Problems(problems).into_result()?);
         }
         annotate::warn(&problems);
@@ -133,7 +136,7 @@ fn threshold(one: &Calibration) -> Calibrated {
 fn read(folder: &Path, thresholds: &Thresholds, problems: &mut Vec<Problem>) -> Result<Vec<Run>, Problem> {
     let name = file::shown(folder);
     let found = file::walk(folder, file::MAX_DEPTH)
-        .map_err(|error| Problem::file(&name, format!("{name} cannot be searched: {error}")))?;
+        .map_err(|error| Problem::file(&name, format!("{name} cannot be searched: {error}")).hint(FOLDERS))?;
     let collections: Vec<PathBuf> = found
         .iter()
         .flat_map(|folder| folder.named("agg_eval_", ".json").map(|name| folder.path.join(name)))

@@ -222,7 +222,10 @@ impl Validate {
                 problems: report.problems.iter().map(|problem| problem.message.as_str()).collect(),
             });
         }
-        output::text(&output::table(&Report::HEADER, &report.rows()))?;
+        // A table without a row says nothing.
+        if !report.checks.is_empty() {
+            output::text(&output::table(&Report::HEADER, &report.rows()))?;
+        }
         if let Some(answers) = report.answers {
             output::text(&format!("{answers}\n"))?;
         }

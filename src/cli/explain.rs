@@ -3,7 +3,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::generate::{Common, matching};
+use super::generate::{RowArgs, matching, mode};
 use super::output;
 use crate::config::policy::{GroupBy, Pick, Rule};
 use crate::config::types::ScenarioType;
@@ -18,7 +18,16 @@ pub(crate) struct Explain {
     #[arg(value_name = "KEY", default_value = "*")]
     config_keys: Vec<String>,
     #[command(flatten)]
-    common: Common,
+    rows: RowArgs,
+    /// Explain throughput alone: no row is evaluated
+    #[arg(long, conflicts_with_all = ["evals_only", "all_evals"], help_heading = "How to sweep")]
+    no_evals: bool,
+    /// Explain every eligible eval
+    #[arg(long, help_heading = "How to sweep")]
+    all_evals: bool,
+    /// Explain a sweep without throughput
+    #[arg(long, help_heading = "How to sweep")]
+    evals_only: bool,
     /// Keep these concurrencies
     #[arg(long, num_args = 1.., value_name = "N")]
     conc: Vec<u64>,
@@ -62,18 +71,18 @@ impl Explain {
     /// # Errors
     /// Everything wrong with the inputs.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let inputs = self.common.inputs.files()?.load()?;
+        let inputs = self.rows.inputs.files()?.load()?;
         let policy = self
-            .common
+            .rows
             .inputs
             .policy
             .chosen(&inputs.policies)
             .map_err(crate::config::problem::Problems::from)?;
         let configs = matching(&inputs.master, &self.config_keys)?;
-        let mut expansion = self.common.expansion(true);
+        let mut expansion = self.rows.expansion(true);
         expansion.conc = (!self.conc.is_empty()).then(|| self.conc.clone());
         let rows = expansion.rows(configs, &inputs.runners)?;
-        let mode = self.common.mode();
+        let mode = mode(self.no_evals, self.all_evals, self.evals_only);
         let rules = match mode {
             EvalMode::AllEvals => &policy.all_evals,
             _ => &policy.selection,
@@ -87,7 +96,7 @@ impl Explain {
             .enumerate()
             .map(|(index, row)| explain(index, row, &rows, &examined))
             .collect();
-        if output::wants_json(self.common.json) {
+        if output::wants_json(self.rows.json) {
             return output::json(&explained);
         }
         output::text(&table(&explained))

@@ -55,6 +55,9 @@ impl FormatArgs {
     }
 }
 
+/// The commands whose output is findings: a program that reads it gets them without asking.
+const CHECKS: [&str; 4] = ["check", "workflow-check", "recipe-check", "changelog-check"];
+
 /// What the command line asks of findings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Asked {
@@ -76,9 +79,11 @@ impl Asked {
         // A flag of another type has another meaning there.
         let format = matches.try_get_one::<Format>("format").ok().flatten().copied();
         let json = matches.try_get_one::<bool>("json").ok().flatten() == Some(&true);
+        let command = words.join("-");
+        let is_json = json || (CHECKS.contains(&command.as_str()) && output::wants_json(false));
         Self {
-            format: format.or(json.then_some(Format::Json)),
-            command: words.join("-"),
+            format: format.or(is_json.then_some(Format::Json)),
+            command,
         }
     }
 }

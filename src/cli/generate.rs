@@ -32,16 +32,23 @@ pub(crate) enum Generate {
 
 /// What both ways share.
 #[derive(Debug, Args)]
-pub(super) struct Common {
+struct Common {
     #[command(flatten)]
-    pub(super) inputs: InputArgs,
+    rows: RowArgs,
     #[command(flatten)]
     emit: EmitArgs,
     /// Throughput only
-    #[arg(long, conflicts_with_all = ["evals_only", "all_evals"], help_heading = "Evals")]
+    #[arg(long, conflicts_with_all = ["evals_only", "all_evals"], help_heading = "How to sweep")]
     no_evals: bool,
     #[command(flatten)]
     asked: Asked,
+}
+
+/// Which configs are read, and which of their rows are kept.
+#[derive(Debug, Args)]
+pub(super) struct RowArgs {
+    #[command(flatten)]
+    pub(super) inputs: InputArgs,
     /// Keep these scenarios
     #[arg(long, num_args = 1.., value_name = "SCENARIO")]
     scenario_type: Vec<ScenarioArg>,
@@ -61,7 +68,7 @@ pub(super) struct Common {
 pub(crate) struct FullSweep {
     #[command(flatten)]
     common: Common,
-    /// Keep configs whose key starts with one of these
+    /// Keep configs whose key, not whose `model-prefix`, starts with one of these
     #[arg(long, num_args = 1.., value_name = "PREFIX")]
     model_prefix: Vec<String>,
     /// Keep these precisions
@@ -79,7 +86,7 @@ pub(crate) struct FullSweep {
     /// The lowest concurrency
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     min_conc: Option<i64>,
-    /// The highest concurrency
+    /// The highest concurrency; a range that goes on above it gets it as its last point
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     max_conc: Option<i64>,
     /// Skip single-node fixed entries of a larger tensor parallel size
@@ -126,16 +133,17 @@ enum SeqLenArg {
     EightKOneK,
 }
 
-impl Common {
-    pub(super) fn mode(&self) -> EvalMode {
-        match (self.no_evals, self.asked.all_evals, self.asked.evals_only) {
-            (true, ..) => EvalMode::NoEvals,
-            (_, true, _) => EvalMode::AllEvals,
-            (.., true) => EvalMode::EvalsOnly,
-            _ => EvalMode::Mark,
-        }
+/// How evals are chosen, by the flags `--no-evals`, `--all-evals` and `--evals-only`.
+pub(super) fn mode(no_evals: bool, all_evals: bool, evals_only: bool) -> EvalMode {
+    match (no_evals, all_evals, evals_only) {
+        (true, ..) => EvalMode::NoEvals,
+        (_, true, _) => EvalMode::AllEvals,
+        (.., true) => EvalMode::EvalsOnly,
+        _ => EvalMode::Mark,
     }
+}
 
+impl RowArgs {
     pub(super) fn expansion(&self, label_too: bool) -> Expansion {
         let scenario = |arg: &ScenarioArg| match arg {
             ScenarioArg::FixedSeqLen => ScenarioType::FixedSeqLen,
@@ -158,15 +166,18 @@ impl Common {
         }
         expansion
     }
+}
 
+impl Common {
     /// The rows with their evals, as the flags ask.
     fn evaluated(&self, rows: Vec<Row>, configs: &Configs) -> Result<Vec<Row>, Problems> {
-        let policy = self.inputs.policy.chosen(&configs.policies)?;
-        Ok(evals::apply(rows, policy, self.mode(), self.asked.trim_conc))
+        let policy = self.rows.inputs.policy.chosen(&configs.policies)?;
+        let mode = mode(self.no_evals, self.asked.all_evals, self.asked.evals_only);
+        Ok(evals::apply(rows, policy, mode, self.asked.trim_conc))
     }
 
     fn print(&self, rows: &[Row]) -> anyhow::Result<()> {
-        if output::wants_json(self.json) && !self.emit.emits() {
+        if output::wants_json(self.rows.json) && !self.emit.emits() {
             return output::json(&rows);
         }
         // Without a changelog every eval means nothing else.
@@ -176,9 +187,9 @@ impl Common {
         };
         let buckets = bucket::of_rows(rows, &asked)?;
         if self.emit.emits() {
-            let runners = Source::read(Path::new(&self.inputs.runner_config)).map_err(Problems::from)?;
+            let runners = Source::read(Path::new(&self.rows.inputs.runner_config)).map_err(Problems::from)?;
             runnable::check(rows, &Runners::load(&Arc::new(runners))?, &runnable::work_tree)?;
-            return self.emit.write(&buckets, None, &asked, self.json);
+            return self.emit.write(&buckets, None, &asked, self.rows.json);
         }
         output::text(&rows::buckets(&buckets))
     }
@@ -216,10 +227,10 @@ impl FullSweep {
             let message = "--min-conc must be less than or equal to --max-conc";
             return Err(usage(ErrorKind::ValueValidation, message));
         }
-        let configs = self.common.inputs.files()?.load()?;
+        let configs = self.common.rows.inputs.files()?.load()?;
         let (master, runners) = (&configs.master, &configs.runners);
         known_labels(self.runner_type.iter().map(String::as_str), runners)?;
-        let mut expansion = self.common.expansion(false);
+        let mut expansion = self.common.rows.expansion(false);
         expansion.step = self.step_size.unsigned_abs();
         expansion.bounds = Bounds {
             min_conc: self.min_conc,
@@ -277,14 +288,14 @@ impl FullSweep {
 
 impl TestConfig {
     fn rows(&self) -> anyhow::Result<Vec<Row>> {
-        let inputs = self.common.inputs.files()?.load()?;
+        let inputs = self.common.rows.inputs.files()?.load()?;
         let configs = matching(&inputs.master, &self.config_keys)?;
         let rows = self.expanded(&configs, &inputs.runners)?;
         Ok(self.common.evaluated(named(rows, &self.exp_names)?, &inputs)?)
     }
 
     fn expanded(&self, configs: &[&Config], runners: &Runners) -> Result<Vec<Row>, Problems> {
-        let mut expansion = self.common.expansion(true);
+        let mut expansion = self.common.rows.expansion(true);
         if !self.conc.is_empty() {
             expansion.conc = Some(self.conc.iter().filter_map(|c| u64::try_from(*c).ok()).collect());
         }

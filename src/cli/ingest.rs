@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::client::ClientArgs;
+use super::inputs::both;
 use super::{output, published};
 use crate::changelog::link::Slug;
 use crate::config::problem::{Problem, Problems};
@@ -55,13 +56,13 @@ impl Ingest {
     /// # Errors
     /// No run to tell of, a ledger by which nothing is published, a payload that cannot be sent, and a request that fails.
     pub(crate) fn run(&self) -> anyhow::Result<()> {
-        let client = self.client.client()?;
+        let (client, _) = both(self.client.client(), in_a_step())?;
         let ledger = self.ledger.as_deref().map(published::read).transpose();
         let ledger = ledger.map_err(Problems::from)?;
         if let Some(problem) = ledger.as_ref().and_then(nothing) {
             return Err(Problems::from(problem).into());
         }
-        let told = self.told(client.repository()).map_err(Problems::from)?;
+        let told = self.told(client.repository());
         let template = Some(self.payload.as_str()).filter(|template| !template.trim().is_empty());
         let payload = announce::payload(told, ledger.as_ref(), template).map_err(Problems::from)?;
         let event = serde_json::json!({ "event_type": self.event_type, "client_payload": payload });
@@ -71,20 +72,37 @@ impl Ingest {
         Ok(client.dispatch_event(&self.to, &event).map_err(Problems::from)?)
     }
 
-    fn told(&self, repository: &Slug) -> Result<Announced, Problem> {
-        let known = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-        let variable = |name: &str| {
-            known(name)
-                .ok_or_else(|| Problem::file("", format!("{name} is not set: this runs in a step of GitHub Actions")))
-        };
-        Ok(Announced {
+    fn told(&self, repository: &Slug) -> Announced {
+        Announced {
             repository: repository.to_string(),
-            run_id: variable("GITHUB_RUN_ID")?,
-            run_attempt: variable("GITHUB_RUN_ATTEMPT")?,
+            run_id: known("GITHUB_RUN_ID").unwrap_or_default(),
+            run_attempt: known("GITHUB_RUN_ATTEMPT").unwrap_or_default(),
             reused_run_id: self.reused_run.map(|run| run.to_string()),
             commit: known("GITHUB_SHA"),
             ..Announced::default()
-        })
+        }
+    }
+}
+
+fn known(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Whether the run is known that is told of.
+fn in_a_step() -> Result<(), Problems> {
+    let names = ["GITHUB_RUN_ID", "GITHUB_RUN_ATTEMPT"];
+    let unset: Vec<&str> = names.into_iter().filter(|name| known(name).is_none()).collect();
+    match unset.as_slice() {
+        [] => Ok(()),
+        unset => {
+            let problem = Problem::file("", format!("{} not set: the run is not known", unset.join(", ")));
+            Err(problem
+                .hint(format!(
+                    "call it in a step of GitHub Actions, or set {}",
+                    unset.join(" and ")
+                ))
+                .into())
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use indexmap::IndexMap;
 use serde::Serialize;
 
@@ -27,10 +27,10 @@ use crate::step::places::LAUNCHED;
 /// everything that it started is ended with it. RESULT_FILENAME is written to the job's environment before anything
 /// starts.
 #[derive(Debug, Args)]
-#[command(after_help = help())]
+#[command(after_help = help(), group = ArgGroup::new("what").required(true).multiple(true).args(["envelope", "release"]))]
 pub(crate) struct Launch {
     /// The job's envelope, one element of a matrix; - reads standard input
-    #[arg(long, value_name = "FILE", required_unless_present = "release")]
+    #[arg(long, value_name = "FILE")]
     envelope: Option<PathBuf>,
     /// The runner that took the job [default: RUNNER_NAME, else the envelope's runs-on]
     #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]

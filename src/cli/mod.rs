@@ -70,6 +70,7 @@ pub(crate) mod verdict;
 pub(crate) mod watch;
 pub(crate) mod workflow;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
@@ -81,6 +82,9 @@ use crate::process::harmless;
 use crate::step::launch::failure::Failure;
 use format::Asked;
 
+/// The widest that help is.
+const MAX_WIDTH: usize = 110;
+
 /// Done.
 pub const DONE: u8 = 0;
 /// Refused or failed.
@@ -90,7 +94,7 @@ pub const USAGE: u8 = 2;
 
 /// Decides, runs and gates LLM benchmark and accuracy sweeps on GitHub Actions
 #[derive(Debug, Parser)]
-#[command(name = "sweepctl", version = env!("SWEEPCTL_VERSION"), about, max_term_width = 110)]
+#[command(name = "sweepctl", version = env!("SWEEPCTL_VERSION"), about, max_term_width = MAX_WIDTH)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -297,7 +301,12 @@ fn report(error: &anyhow::Error, asked: &Asked) -> u8 {
 /// as it is nor start a line that the runner takes for a command.
 fn print(error: &clap::Error) {
     if !std::env::args().any(|argument| argument.chars().any(char::is_control)) {
-        let _ = error.print();
+        let text = help::with_wrapped_usage(&error.render().ansi().to_string());
+        match error.use_stderr() {
+            true => anstream::eprint!("{text}"),
+            // A reader that went away ends the output.
+            false => drop(write!(anstream::stdout(), "{text}")),
+        }
         return;
     }
     for line in error.render().to_string().lines() {
@@ -329,7 +338,21 @@ fn print_findings(asked: &Asked, problems: &[Problem]) {
     }
 }
 
-/// A usage error that clap's own rules cannot express.
+/// A usage error that clap's own rules cannot express, with the usage of the command that was called.
 fn usage(kind: clap::error::ErrorKind, message: impl std::fmt::Display) -> anyhow::Error {
-    help::command().error(kind, message).into()
+    let mut root = help::command();
+    root.build();
+    let matches = root.clone().try_get_matches().ok();
+    let mut command = &mut root;
+    let mut called = matches.as_ref().and_then(clap::ArgMatches::subcommand);
+    while let Some((name, inner)) = called {
+        let Some(index) = command.get_subcommands().position(|known| known.get_name() == name) else {
+            break;
+        };
+        let Some(next) = command.get_subcommands_mut().nth(index) else {
+            unreachable!("it was found there")
+        };
+        (command, called) = (next, inner.subcommand());
+    }
+    command.error(kind, message).into()
 }

@@ -37,7 +37,7 @@ pub(crate) struct Accuracy {
     /// The recipe, of schema 1 or 2
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Set a parameter; lists with commas (docs/accuracy.md has them all)
+    /// Set a parameter; lists with commas (`sweepctl docs accuracy` has them all)
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
     settings: Vec<Setting>,
     /// Print the recipe, and leave the file as it is
@@ -94,8 +94,13 @@ impl Accuracy {
         if edited.text != source.text {
             file::write_atomic(&self.file, edited.text.as_bytes())
                 .with_context(|| format!("`{}` cannot be written", source.name))?;
+            return output::text(&format!("wrote {} into {}\n", self.benchmark.name(), source.name));
         }
-        Ok(())
+        output::text(&format!(
+            "{} runs {} as asked already\n",
+            source.name,
+            self.benchmark.name()
+        ))
     }
 }
 

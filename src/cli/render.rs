@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
+use serde::Serialize;
 
 use super::inputs::both;
 use super::output;
@@ -38,6 +39,16 @@ pub(crate) struct Render {
     /// The repository's own templates
     #[arg(long, value_name = "DIR", default_value = FOLDER)]
     templates: PathBuf,
+    /// Print JSON: the files and what became of them; with --check the findings
+    #[arg(long)]
+    json: bool,
+}
+
+/// A file of the output.
+#[derive(Serialize)]
+struct Line<'r> {
+    file: &'r str,
+    outcome: &'static str,
 }
 
 impl Render {
@@ -51,6 +62,9 @@ impl Render {
             return self.compare(&rendered, &settings);
         }
         let written = render::write(&self.out, &rendered)?;
+        if self.json {
+            return self.list(&rendered, &written);
+        }
         let mut text: String = written.iter().map(|path| format!("wrote {path}\n")).collect();
         text.push_str(&format!(
             "{} of {} up to date\n",
@@ -58,6 +72,18 @@ impl Render {
             plural::count(rendered.len(), "file")
         ));
         output::text(&text)
+    }
+
+    fn list(&self, rendered: &[Rendered], written: &[String]) -> anyhow::Result<()> {
+        let outcome = |file: &Rendered| match written.contains(&file.path) {
+            true => "written",
+            false => "up-to-date",
+        };
+        let lines = rendered.iter().map(|file| Line {
+            file: &file.path,
+            outcome: outcome(file),
+        });
+        output::json(&lines.collect::<Vec<_>>())
     }
 
     fn compare(&self, rendered: &[Rendered], settings: &Workflows) -> anyhow::Result<()> {
@@ -69,7 +95,9 @@ impl Render {
                 }
                 Drift::Differs(path, diff) => {
                     let lines: String = diff.lines().map(|line| printable(line) + "\n").collect();
-                    output::text(&lines)?;
+                    if !self.json {
+                        output::text(&lines)?;
+                    }
                     Problem::file(&path, format!("`{path}` is not what it is rendered from"))
                         .hint("change the template or the configs, then run `sweepctl render`")
                 }
@@ -77,7 +105,11 @@ impl Render {
                     .hint("remove it, or name it in `unmanaged` of configs/workflows.yaml"),
             });
         }
-        Ok(problems.into_result()?)
+        problems.into_result()?;
+        match self.json {
+            true => self.list(rendered, &[]),
+            false => Ok(()),
+        }
     }
 }
 

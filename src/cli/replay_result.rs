@@ -136,7 +136,10 @@ impl Target<'_> {
                 Err(error) => problems.extend(error.downcast::<Problems>()?),
             }
         }
-        print(&published, self.json)?;
+        // A table without a row says nothing.
+        if !published.is_empty() || problems.0.is_empty() || output::wants_json(self.json) {
+            print(&published, self.json)?;
+        }
         problems.into_result()?;
         Ok(())
     }

@@ -146,7 +146,10 @@ impl Process {
                 }
             }
         }
-        self.print(&written)?;
+        // A table without a row says nothing.
+        if !written.is_empty() || problems.0.is_empty() || output::wants_json(self.json) {
+            self.print(&written)?;
+        }
         problems.into_result()?;
         Ok(())
     }

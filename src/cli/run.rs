@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use anyhow::Context;
-use clap::Args;
+use clap::{ArgGroup, Args};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
@@ -35,13 +35,13 @@ Example:
 
 /// Run a plan's jobs on this machine, and collect what they leave
 #[derive(Debug, Args)]
-#[command(after_help = HELP)]
+#[command(after_help = HELP, group = ArgGroup::new("what").required(true).args(["plan", "latest"]))]
 pub(crate) struct Run {
     /// The plan: a folder that `plan --emit` wrote, its index, or a list of envelopes
-    #[arg(long, value_name = "FILE|DIR", required_unless_present = "latest")]
+    #[arg(long, value_name = "FILE|DIR")]
     plan: Option<PathBuf>,
     /// Plan the newest commit that added changelog entries
-    #[arg(long, conflicts_with = "plan")]
+    #[arg(long)]
     latest: bool,
     /// Only jobs whose config key, name, experiment, model prefix or id is like this; `*` and `?`
     #[arg(long, value_name = "GLOB")]
@@ -117,7 +117,7 @@ impl Run {
             }
         }
         let bad = finished.iter().filter(|job| job.verdict != Verdict::Done);
-        problems.extend(Problems(bad.map(open_job).collect()));
+        problems.extend(Problems(bad.map(|job| open_job(local, job)).collect()));
         if json {
             let file = |name: &str| Some(local.out.join(name)).filter(|path| path.exists());
             output::json(&Printed {
@@ -133,9 +133,13 @@ impl Run {
     }
 }
 
-fn open_job(job: &Finished) -> Problem {
-    let message = format!("{} ({}): {}: {}", job.name, job.id, job.verdict.as_str(), job.reason);
-    Problem::file("", message).hint(format!("see jobs/{}/job.log and its workspace", job.id))
+fn open_job(local: &LocalRun, job: &Finished) -> Problem {
+    let message = format!("{} ({}: {}, {})", job.reason, job.verdict.as_str(), job.name, job.id);
+    let log = local.log(&job.id);
+    let shown = std::env::current_dir()
+        .ok()
+        .and_then(|here| log.strip_prefix(here).ok());
+    Problem::file("", message).hint(format!("see {}", shown.unwrap_or(&log).display()))
 }
 
 /// The columns of [`rows`].
@@ -191,13 +195,13 @@ fn show(line: &str) {
 }
 
 /// A line for each step, above a bar where standard error is a terminal.
-struct Progress(Option<ProgressBar>);
+pub(super) struct Progress(Option<ProgressBar>);
 
 impl Progress {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
             let bar = ProgressBar::new_spinner();
-            let style = ProgressStyle::with_template("{spinner} {elapsed} {msg}");
+            let style = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar.enable_steady_tick(Duration::from_millis(250));
             bar
@@ -205,7 +209,7 @@ impl Progress {
         Self(bar)
     }
 
-    fn line(&self, line: &str) {
+    pub(super) fn line(&self, line: &str) {
         match &self.0 {
             Some(bar) => {
                 bar.suspend(|| show(line));
@@ -215,7 +219,7 @@ impl Progress {
         }
     }
 
-    fn finish(&self) {
+    pub(super) fn finish(&self) {
         if let Some(bar) = &self.0 {
             bar.finish_and_clear();
         }

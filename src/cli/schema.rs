@@ -7,6 +7,7 @@ use clap_complete::Shell;
 
 use super::{help, output};
 use crate::config::kind::Kind;
+use crate::config::problem::{Problem, Problems};
 
 /// `sweepctl schema`
 #[derive(Debug, Args)]
@@ -60,8 +61,12 @@ impl Man {
     pub(crate) fn run(&self) -> anyhow::Result<()> {
         let command = help::command();
         if let Some(out) = &self.out {
-            std::fs::create_dir_all(out)?;
-            return Ok(clap_mangen::generate_to(command, out)?);
+            let written = std::fs::create_dir_all(out).and_then(|()| clap_mangen::generate_to(command, out));
+            return Ok(written.map_err(|error| {
+                let place = out.display().to_string();
+                let problem = Problem::file(&place, format!("the pages cannot be written to `{place}`: {error}"));
+                Problems::from(problem.hint("name another folder with --out"))
+            })?);
         }
         let mut page = Vec::new();
         clap_mangen::Man::new(command).render(&mut page)?;

@@ -20,6 +20,7 @@ use crate::github::needs::JobResult;
 use crate::github::text::one_line;
 use crate::matrix::bucket::{self, Buckets};
 use crate::plan_files;
+use crate::repo::{CHANGELOG, Repo};
 use crate::workflow::check::Files;
 use crate::workflow::simulate::{Ask, Commands, Faults, JobReport, Plan, Run, Simulation, simulate};
 
@@ -160,6 +161,9 @@ impl Simulate {
             }
             return Ok(Ok(plan));
         }
+        if let Some(note) = decision.filter(|_| self.latest).and_then(left_alone) {
+            anstream::eprintln!("note: {note}");
+        }
         let refs = match decision {
             _ if self.latest => vec!["--latest".to_owned()],
             _ if self.refs.pair().is_some() => self.refs.flags(),
@@ -186,6 +190,16 @@ impl Simulate {
             false => Ok(planned),
         }
     }
+}
+
+/// That an event's commits leave the changelog as it is, where git knows them: it plans nothing, whatever --latest plans.
+fn left_alone(decision: &Decision) -> Option<String> {
+    let repo = Repo::open(Path::new(".")).ok()?;
+    let at = |name: &str| Some(repo.file(&repo.revision(name).ok()?, CHANGELOG).ok()??.text.clone());
+    let same = at(&decision.base_ref)? == at(&decision.head_ref)?;
+    same.then(|| {
+        format!("the event's commits leave {CHANGELOG} as it is, and plan nothing: the plan is that of --latest")
+    })
 }
 
 /// In which flags a plan that was given is not the one that the event asks for.

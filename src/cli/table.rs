@@ -1,5 +1,6 @@
 //! Tables for a terminal: they fit its width by leaving out and wrapping the columns that are missed least.
 
+use std::collections::HashSet;
 use std::io::IsTerminal;
 
 use comfy_table::{Cell, CellAlignment, Color, ColumnConstraint, ContentArrangement, Table, presets};
@@ -15,8 +16,12 @@ const LEAST_WIDTH: u16 = 20;
 /// The narrowest that a column of sentences is wrapped to.
 const LEAST_PROSE: u16 = 20;
 
+/// The same, where the table is too wide even so.
+const LEAST_NARROW_PROSE: u16 = 12;
+
 /// The columns that are left out first where a table is too wide, in this order.
 const LEAST_WANTED: [&str; 14] = [
+    "fingerprint",
     "concurrencies of its group",
     "precision",
     "framework",
@@ -30,14 +35,39 @@ const LEAST_WANTED: [&str; 14] = [
     "ep",
     "commit",
     "runs on",
-    "isl/osl",
 ];
 
-/// The columns of sentences: they are wrapped, never left out.
-const PROSE: [&str; 6] = ["job", "why", "why not", "name, or why not", "reason", "value"];
+/// The columns that say what a row is of or how it came out: of several values they are never left out.
+const KEYS: [&str; 6] = ["isl/osl", "task", "metric", "score", "tput_per_gpu", "tokens/s/gpu"];
+
+/// The columns of sentences and paths: they are wrapped, never left out.
+const PROSE: [&str; 10] = [
+    "job",
+    "why",
+    "why not",
+    "why it is withheld",
+    "name, or why not",
+    "reason",
+    "value",
+    "what",
+    "file",
+    "threshold",
+];
+
+/// What says why, and tells no row from another.
+const REASONS: [&str; 5] = [
+    "why",
+    "why not",
+    "why it is withheld",
+    "reason",
+    "concurrencies of its group",
+];
 
 /// The columns whose words are coloured; they are never left out.
 const STATES: [&str; 4] = ["state", "result", "verdict", "eval"];
+
+/// What stands for a value that is not there.
+const NONE: &str = "-";
 
 /// How a table is drawn.
 #[derive(Debug, Clone, Copy)]
@@ -51,17 +81,20 @@ pub(super) struct Screen {
 impl Screen {
     /// Standard output: `COLUMNS`, else the terminal's width; colours as `NO_COLOR`, `CLICOLOR` and the terminal allow.
     pub(super) fn of_stdout() -> Self {
-        let stdout = std::io::stdout();
+        Self {
+            width: Self::width_of_stdout().unwrap_or(DEFAULT_WIDTH),
+            colour: anstream::AutoStream::choice(&std::io::stdout()) != anstream::ColorChoice::Never,
+        }
+    }
+
+    /// The width that `COLUMNS` names, else the terminal's; `None` where neither is known.
+    pub(super) fn width_of_stdout() -> Option<u16> {
         let columns = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok());
         let terminal = || {
-            let width = Table::new().width().filter(|_| stdout.is_terminal());
+            let width = Table::new().width().filter(|_| std::io::stdout().is_terminal());
             width.filter(|width| *width >= LEAST_WIDTH)
         };
-        let width = columns.filter(|width| *width > 0).or_else(terminal);
-        Self {
-            width: width.unwrap_or(DEFAULT_WIDTH),
-            colour: anstream::AutoStream::choice(&stdout) != anstream::ColorChoice::Never,
-        }
+        columns.filter(|width| *width > 0).or_else(terminal)
     }
 }
 
@@ -78,8 +111,10 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>], screen: Screen) -> Stri
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_width(screen.width);
     table.set_header(columns.shown.iter().map(|index| Cell::new(head[*index].to_uppercase())));
+    let of_numbers: Vec<bool> = (0..head.len()).map(|index| is_of_numbers(&rows, index)).collect();
     for row in &rows {
-        table.add_row(columns.shown.iter().map(|index| cell(head[*index], &row[*index])));
+        let shown = columns.shown.iter();
+        table.add_row(shown.map(|index| cell(head[*index], &row[*index], of_numbers[*index])));
     }
     table.set_content_arrangement(match columns.wraps {
         true => ContentArrangement::Dynamic,
@@ -100,10 +135,19 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>], screen: Screen) -> Stri
     text
 }
 
-fn cell(name: &str, text: &str) -> Cell {
+/// Whether a column holds whole numbers, with `-` for those that are not there.
+fn is_of_numbers(rows: &[Vec<String>], index: usize) -> bool {
+    let mut cells = rows.iter().map(|row| row[index].as_str());
+    cells.clone().any(is_number) && cells.all(|text| is_number(text) || matches!(text, "" | NONE))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',')
+}
+
+fn cell(name: &str, text: &str, of_numbers: bool) -> Cell {
     let cell = Cell::new(text);
-    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit() || byte == b',');
-    if is_number {
+    if is_number(text) || (of_numbers && text == NONE) {
         return cell.set_alignment(CellAlignment::Right);
     }
     match colour(text).filter(|_| is_in(&STATES, name)) {
@@ -113,7 +157,7 @@ fn cell(name: &str, text: &str) -> Cell {
 }
 
 fn colour(state: &str) -> Option<Color> {
-    match state {
+    match state.to_ascii_lowercase().as_str() {
         "done" | "passed" | "pass" | "success" => Some(Color::Green),
         "failed" | "gate failed" | "fail" | "failure" => Some(Color::Red),
         "missing" | "cancelled" | "skipped" => Some(Color::Yellow),
@@ -137,10 +181,14 @@ struct Columns {
 impl Columns {
     fn fitting(head: &[&str], rows: &[Vec<String>], width: u16) -> Self {
         let natural = natural_widths(head, rows);
-        let least = |index: &usize| match is_in(&PROSE, head[*index]) {
-            true => natural[*index].min(LEAST_PROSE),
-            false => natural[*index],
+        let least = |prose: u16| {
+            let natural = &natural;
+            move |index: &usize| match is_in(&PROSE, head[*index]) {
+                true => natural[*index].min(prose),
+                false => natural[*index],
+            }
         };
+        let distinct = Distinct::of(head, rows);
         let mut columns = Self {
             shown: (0..head.len()).collect(),
             left_out: Vec::new(),
@@ -149,15 +197,18 @@ impl Columns {
         };
         // The first two columns say what a row is of.
         for index in order(head, rows) {
-            if total(columns.shown.iter().map(least)) <= u32::from(width) || columns.shown.len() <= 2 {
+            if total(columns.shown.iter().map(least(LEAST_PROSE))) <= u32::from(width) || columns.shown.len() <= 2 {
                 break;
+            }
+            if !distinct.stays_without(index, &columns.shown) {
+                continue;
             }
             columns.shown.retain(|shown| *shown != index);
             columns.left_out.push(index);
         }
         columns.left_out.sort_unstable();
         columns.wraps = total(columns.shown.iter().map(|index| natural[*index])) > u32::from(width);
-        columns.too_wide = total(columns.shown.iter().map(least)) > u32::from(width);
+        columns.too_wide = total(columns.shown.iter().map(least(LEAST_NARROW_PROSE))) > u32::from(width);
         columns
     }
 
@@ -180,10 +231,55 @@ impl Columns {
     }
 }
 
+/// What tells the rows apart.
+struct Distinct<'a> {
+    rows: &'a [Vec<String>],
+    /// The columns that can: neither measurements, nor states, nor reasons.
+    telling: Vec<usize>,
+}
+
+impl<'a> Distinct<'a> {
+    fn of(head: &[&str], rows: &'a [Vec<String>]) -> Self {
+        let is_measured = |index: usize| {
+            let number = |text: &str| text.contains('.') && text.parse::<f64>().is_ok();
+            let measured = |text: &str| text == NONE || text.contains(['→', '±']) || number(text);
+            rows.iter().all(|row| measured(&row[index]))
+        };
+        let telling = |index: &usize| {
+            let name = head[*index];
+            !is_in(&STATES, name) && !is_in(&REASONS, name) && !is_measured(*index)
+        };
+        Self {
+            rows,
+            telling: (0..head.len()).filter(telling).collect(),
+        }
+    }
+
+    /// Whether rows that differ in the shown columns still do without one of them.
+    fn stays_without(&self, index: usize, shown: &[usize]) -> bool {
+        self.count(|column| shown.contains(&column)) == self.count(|column| shown.contains(&column) && column != index)
+    }
+
+    fn count(&self, is_counted: impl Fn(usize) -> bool) -> usize {
+        let columns: Vec<usize> = self
+            .telling
+            .iter()
+            .copied()
+            .filter(|index| is_counted(*index))
+            .collect();
+        let told = |row: &'a Vec<String>| columns.iter().map(|index| row[*index].as_str()).collect::<Vec<_>>();
+        self.rows.iter().map(told).collect::<HashSet<_>>().len()
+    }
+}
+
 /// In which order columns are left out: those of one value for all rows, those that are least wanted, then from the
-/// right; never the first and never sentences.
+/// right; never the first, never sentences, and keys only of one value.
 fn order(head: &[&str], rows: &[Vec<String>]) -> Vec<usize> {
-    let may_go = |index: &usize| !is_in(&PROSE, head[*index]) && !is_in(&STATES, head[*index]);
+    let may_go = |index: &usize| {
+        let name = head[*index];
+        let is_needed = is_in(&KEYS, name) && one_value(rows, *index).is_none();
+        !is_in(&PROSE, name) && !is_in(&STATES, name) && !is_needed
+    };
     let rank = |index: &usize| {
         LEAST_WANTED
             .iter()
@@ -240,4 +336,100 @@ fn filled(introduction: &str, items: impl Iterator<Item = String>, width: u16) -
         }
     }
     lines.iter().map(|line| line.trim_end().to_owned() + "\n").collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(head: &[&str], rows: &[&[&str]], width: u16, colour: bool) -> String {
+        let rows: Vec<Vec<String>> = rows
+            .iter()
+            .map(|row| row.iter().map(|&text| text.to_owned()).collect())
+            .collect();
+        table(head, &rows, Screen { width, colour })
+    }
+
+    #[test]
+    fn a_column_that_tells_rows_apart_stays() {
+        let head = ["experiment", "config", "runner", "conc", "eval", "rule", "why"];
+        let why = "the highest concurrency of its group, and a sentence that goes on for long";
+        let rows: [&[&str]; 3] = [
+            &[
+                "model_1k1k_tp8_conc4",
+                "model-fp8-b200-vllm",
+                "b200-one",
+                "4",
+                "yes",
+                "middle-and-last",
+                why,
+            ],
+            &[
+                "model_1k1k_tp8_conc4",
+                "model-fp8-h200-vllm",
+                "b200-one",
+                "4",
+                "yes",
+                "middle-and-last",
+                why,
+            ],
+            &[
+                "model_1k1k_tp8_conc4",
+                "model-fp8-h200-vllm",
+                "b200-two",
+                "4",
+                "yes",
+                "middle-and-last",
+                why,
+            ],
+        ];
+        let text = drawn(&head, &rows, 80, false);
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("CONFIG") && first.contains("RUNNER"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        // Where a column tells no more than the others do, it may go.
+        let text = drawn(&head, &rows[1..], 80, false);
+        assert!(!text.lines().next().unwrap().contains("CONFIG"), "{text}");
+        assert!(text.contains("config model-fp8-h200-vllm"), "{text}");
+    }
+
+    #[test]
+    fn lengths_stay_where_measurements_differ_too() {
+        let head = ["model", "isl/osl", "conc", "tput_per_gpu", "median_ttft", "p90_ttft"];
+        let rows: [&[&str]; 2] = [
+            &[
+                "m",
+                "1024/1024",
+                "4",
+                "100.0 → 90.0 (-10.0 %)",
+                "0.1 → 0.2 (+100.0 %)",
+                "0.1 → 0.2 (+100.0 %)",
+            ],
+            &[
+                "m",
+                "8192/1024",
+                "64",
+                "100.0 → 91.0 (-9.0 %)",
+                "0.1 → 0.3 (+200.0 %)",
+                "-",
+            ],
+        ];
+        let text = drawn(&head, &rows, 60, false);
+        let first = text.lines().next().unwrap();
+        assert!(first.contains("ISL/OSL") && first.contains("TPUT_PER_GPU"), "{text}");
+        assert!(
+            !first.contains("P90_TTFT") && text.contains("not shown, see --json: median_ttft, p90_ttft"),
+            "{text}"
+        );
+    }
+
+    #[test]
+    fn numbers_and_their_lack_stand_to_the_right_and_failures_are_red() {
+        let text = drawn(&["name", "samples"], &[&["a", "1,200"], &["b", "-"]], 80, false);
+        let ends: Vec<usize> = text.lines().skip(1).map(|line| line.chars().count()).collect();
+        assert_eq!(ends[0], ends[1], "{text}");
+        let text = drawn(&["name", "verdict"], &[&["a", "FAIL"], &["b", "pass"]], 80, true);
+        let colours: Vec<bool> = text.lines().skip(1).map(|line| line.contains('\u{1b}')).collect();
+        assert_eq!(colours, [true, true], "{text:?}");
+    }
 }

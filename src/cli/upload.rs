@@ -35,6 +35,10 @@ pub(crate) struct Upload {
     /// The folder that the artifact's folder is made in, as a download lays it [default: RUNNER_TEMP/sweepctl-upload]
     #[arg(long, value_name = "DIR")]
     to: Option<PathBuf>,
+    /// The runner that took the job, which names its result where RESULT_FILENAME does not [default: RUNNER_NAME, else
+    /// the envelope's runs-on]
+    #[arg(long, value_name = "NAME", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    runner_name: Option<String>,
     /// The workspace
     #[arg(long, value_name = "DIR", env = "GITHUB_WORKSPACE", default_value = ".")]
     workspace: PathBuf,
@@ -59,7 +63,11 @@ impl Upload {
         inputs::declare_launch_secrets()?;
         let var = |name| std::env::var(name).unwrap_or_default();
         let result = match var("RESULT_FILENAME") {
-            unset if unset.is_empty() => names::result(&envelope.row, &var("RUNNER_NAME")),
+            unset if unset.is_empty() => {
+                let own = self.runner_name.clone().unwrap_or_else(|| var("RUNNER_NAME"));
+                let runner = if own.is_empty() { &envelope.runs_on } else { &own };
+                names::result(&envelope.row, runner)
+            }
             set => set,
         };
         let request = Request {
@@ -118,6 +126,9 @@ impl Upload {
                 "files": gathered.files,
                 "bytes": gathered.bytes,
             }));
+        }
+        if gathered.files.is_empty() && !gathered.problems.0.is_empty() {
+            return Ok(());
         }
         println!(
             "{}: {}, {} bytes",

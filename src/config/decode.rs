@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rust_decimal::Decimal;
 
-use super::problem::{Place, Problem, Problems, Span, nearest};
+use super::problem::{Place, Problem, Problems, Span, close_to, nearest};
 use super::scalar::Scalar;
 use super::source::Source;
 use super::tree::{Node, Value};
@@ -239,6 +239,7 @@ impl Decoder {
             span: node.span,
             pairs,
             asked: Vec::new(),
+            missing: Vec::new(),
         })
     }
 }
@@ -255,6 +256,8 @@ pub struct Fields<'n, 't> {
     pub span: Span,
     pairs: &'n [(Node<'t>, Node<'t>)],
     asked: Vec<&'static str>,
+    /// What was reported as missing: the fields that would be it, and the message.
+    missing: Vec<(Vec<&'static str>, String)>,
 }
 
 impl<'n, 't> Fields<'n, 't> {
@@ -292,10 +295,25 @@ impl<'n, 't> Fields<'n, 't> {
             Some(node) => decode(d, node, name),
             None => {
                 let message = format!("{} lacks `{name}`", self.what);
-                d.refuse(&config::MISSING_FIELD, self.span, message, format!("add `{name}:`"));
+                self.lacks(d, &config::MISSING_FIELD, &[name], message, format!("add `{name}:`"));
                 None
             }
         }
+    }
+
+    /// Reports that one of some fields must be there. Where one of them is only misspelt, [`Self::finish`] says that
+    /// instead.
+    pub(crate) fn lacks(
+        &mut self,
+        d: &mut Decoder,
+        finding: &'static Finding,
+        names: &[&'static str],
+        message: impl Into<String>,
+        hint: impl Into<String>,
+    ) {
+        let message = message.into();
+        d.refuse(finding, self.span, message.clone(), hint);
+        self.missing.push((names.to_vec(), message));
     }
 
     /// A field that may be there. A wrong value is reported and reads as absent.
@@ -316,6 +334,15 @@ impl<'n, 't> Fields<'n, 't> {
         }
     }
 
+    /// Takes back that a field is missing which is there under a misspelt name: one mistake is one problem.
+    fn found(&self, d: &mut Decoder, name: &str) {
+        let of_name = self.missing.iter().filter(|(names, _)| names.contains(&name));
+        for (_, message) in of_name {
+            let is = |problem: &Problem| problem.span == Some(self.span) && problem.message == *message;
+            d.problems.0.retain(|problem| !is(problem));
+        }
+    }
+
     /// Ends the mapping: every field that was not asked for is unknown.
     pub fn finish(self, d: &mut Decoder) {
         let is_asked = |key: &Node<'_>| self.asked.iter().any(|name| *name == key.text());
@@ -329,6 +356,9 @@ impl<'n, 't> Fields<'n, 't> {
             let missing =
                 missing.get_or_insert_with(|| self.asked.iter().copied().filter(|name| !self.has(name)).collect());
             let hint = nearest(key.text(), missing.iter().copied());
+            if let Some(meant) = close_to(key.text(), missing.clone()).first() {
+                self.found(d, meant);
+            }
             let message = format!("unknown field `{}` in {}", key.text(), self.what);
             d.refuse(&config::UNKNOWN_FIELD, key.span, message, hint);
         }

@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use self::search_space::{Allowed, SearchEntry, SearchSpaceEntry};
 use super::decode::{Decoder, Fields};
 use super::problem::{Place, Problems, Span};
+use super::scalar::Scalar;
 use super::source::Source;
-use super::tree::{self, Node};
+use super::tree::{self, Node, Value};
 use super::types::{Component, ScenarioType, SeqLen};
 use crate::findings::config;
 
@@ -208,7 +209,7 @@ fn load_one(source: &Arc<Source>) -> Result<Vec<(Config, Span)>, Problems> {
     let root = tree::parse(source)?;
     let mut d = Decoder::new(source);
     let mut configs = Vec::new();
-    let empty = matches!(root.scalar(), Some(super::scalar::Scalar::Null));
+    let empty = matches!(root.scalar(), Some(Scalar::Null));
     if !empty {
         for (key, node) in d.entries(&root, "a master file") {
             if key.text().is_empty() {
@@ -235,6 +236,38 @@ fn load_one(source: &Arc<Source>) -> Result<Vec<(Config, Span)>, Problems> {
     }
     d.problems.into_result()?;
     Ok(configs)
+}
+
+/// A config's runner, as its file says it.
+#[derive(Debug)]
+pub(crate) struct NamedRunner {
+    /// The config's key.
+    pub key: String,
+    /// The label, or the runner.
+    pub runner: String,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// The runners that the configs of a file name, also of a file with other problems; none of a text that is no YAML.
+pub(crate) fn runners_of(source: &Arc<Source>) -> Vec<NamedRunner> {
+    let Ok(root) = tree::parse(source) else {
+        return Vec::new();
+    };
+    let Value::Map(configs) = &root.value else {
+        return Vec::new();
+    };
+    let runner = |(key, config): &(Node<'_>, Node<'_>)| {
+        let Value::Map(fields) = &config.value else { return None };
+        let (_, runner) = fields.iter().find(|(name, _)| name.text() == "runner")?;
+        let is_named = matches!(runner.scalar(), Some(Scalar::Str(text)) if !text.is_empty());
+        is_named.then(|| NamedRunner {
+            key: key.text().to_owned(),
+            runner: runner.text().to_owned(),
+            place: Place::new(source, runner.span),
+        })
+    };
+    configs.iter().filter_map(runner).collect()
 }
 
 fn entry(d: &mut Decoder, key: &str, at: Span, node: &Node<'_>) -> Option<Config> {
@@ -317,7 +350,8 @@ fn scenarios(d: &mut Decoder, node: &Node<'_>, allowed: Allowed) -> Option<BothS
     });
     if !f.has("fixed-seq-len") && !f.has("agentic-coding") {
         let hint = "add `fixed-seq-len` or `agentic-coding`";
-        d.refuse(&config::EMPTY, f.span, "`scenarios` holds no scenario", hint);
+        let names = ["fixed-seq-len", "agentic-coding"];
+        f.lacks(d, &config::EMPTY, &names, "`scenarios` holds no scenario", hint);
     }
     f.finish(d);
     Some((fixed, agentic))

@@ -159,6 +159,10 @@ impl Problem {
     /// Makes it one that does not fail the command.
     #[must_use]
     pub fn warning(mut self) -> Self {
+        // What is no refusal has not the id of one.
+        if refusals::is_a_refusal(self.finding) {
+            self.finding = &refusals::WARNING;
+        }
         self.severity = Severity::Warning;
         self
     }
@@ -308,25 +312,32 @@ impl fmt::Display for Problems {
     }
 }
 
+/// The known names that a name may be a misspelling of, the nearest first.
+#[must_use]
+pub(crate) fn close_to<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    /// The longest name, in bytes, that is taken for a misspelt one.
+    const LONGEST: usize = 200;
+    let mut close: Vec<(usize, &str)> = known
+        .into_iter()
+        .filter(|k| name.len().max(k.len()) <= LONGEST)
+        .map(|k| (strsim::damerau_levenshtein(name, k), k))
+        .filter(|(distance, k)| *distance * 3 <= name.chars().count().max(3) || (name.len() > 3 && k.contains(name)))
+        .collect();
+    close.sort();
+    close.dedup();
+    close.into_iter().map(|(_, known)| known).collect()
+}
+
 /// `did you mean ...` for a name that is not one of the known, or the list of the known ones.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     /// How many names a hint lists.
     const SHOWN: usize = 12;
-    /// The longest name, in bytes, that is taken for a misspelt one.
-    const LONGEST: usize = 200;
     let known: Vec<&str> = known.into_iter().collect();
-    let mut close: Vec<(usize, &str)> = known
-        .iter()
-        .filter(|k| name.len().max(k.len()) <= LONGEST)
-        .map(|k| (strsim::damerau_levenshtein(name, k), *k))
-        .filter(|(distance, k)| *distance * 3 <= name.chars().count().max(3) || (name.len() > 3 && k.contains(name)))
-        .collect();
-    close.sort();
-    close.dedup();
+    let close = close_to(name, known.iter().copied());
     let quoted = |names: &[&str]| names.iter().map(|n| format!("`{n}`")).collect::<Vec<_>>().join(", ");
     if !close.is_empty() {
-        let names: Vec<&str> = close.into_iter().take(3).map(|(_, k)| k).collect();
+        let names: Vec<&str> = close.into_iter().take(3).collect();
         return format!("did you mean {}?", quoted(&names));
     }
     if known.is_empty() {
@@ -339,6 +350,16 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Stri
         String::new()
     };
     format!("known: {}{tail}", quoted(&known[..known.len().min(SHOWN)]))
+}
+
+/// As [`nearest`], with all of the known names behind a guess.
+#[must_use]
+pub(crate) fn nearest_of_all<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.into_iter().collect();
+    match close_to(name, known.iter().copied()).is_empty() {
+        true => format!("known: {}", known.join(", ")),
+        false => format!("{} known: {}", nearest(name, known.iter().copied()), known.join(", ")),
+    }
 }
 
 #[cfg(test)]

@@ -21,6 +21,9 @@ pub const MAX_NODES: usize = 2_000_000;
 /// How many values the anchors of one file may remember and its aliases bring, counted with all that they hold.
 pub const MAX_ALIAS_NODES: usize = 100_000;
 
+/// The changelog's name, whose conflicts have a command of their own.
+const CHANGELOG: &str = "perf-changelog.yaml";
+
 /// A value and its place.
 #[derive(Debug, Clone)]
 pub struct Node<'s> {
@@ -90,6 +93,9 @@ impl Node<'_> {
 /// # Errors
 /// A syntax error (one: a parser cannot go on after it), or every duplicate key, tag and over-use of aliases.
 pub fn parse(source: &Source) -> Result<Node<'_>, Problems> {
+    if let Some(problem) = conflict(source) {
+        return Err(problem.into());
+    }
     let mut builder = Builder {
         source,
         open: Vec::new(),
@@ -111,7 +117,11 @@ pub fn parse(source: &Source) -> Result<Node<'_>, Problems> {
                 return too_deep(source, span);
             }
             let message = format!("not YAML: {}", error.info());
-            files::SYNTAX.at(source, span, message).hint(way_out(error.info()))
+            let hint = match holds_open_brace(source.line(span.line)) {
+                true => "a `{` in a list of `[...]` starts a mapping: put the text that holds it in quotes",
+                false => way_out(error.info()),
+            };
+            files::SYNTAX.at(source, span, message).hint(hint)
         })?;
         builder.event(event, span)?;
     }
@@ -331,6 +341,47 @@ fn way_out(info: &str) -> &'static str {
         "check the indentation, and that each `[`, `{` and quote is closed",
         |(_, hint)| hint,
     )
+}
+
+/// What a merge left in a text: both sides, between markers that no YAML file has at the start of a line.
+fn conflict(source: &Source) -> Option<Problem> {
+    let first = |marker: &str| source.text.lines().position(|line| line.starts_with(marker));
+    let start = first("<<<<<<< ")?;
+    first(">>>>>>> ").filter(|end| *end > start)?;
+    let span = Span {
+        line: start + 1,
+        column: 1,
+        length: 7,
+    };
+    let problem = files::CONFLICT.at(
+        source,
+        span,
+        "a merge conflict is not settled: its markers are in the file",
+    );
+    Some(match source.name.ends_with(CHANGELOG) {
+        true => problem.hint("settle it with `sweepctl changelog resolve`, which keeps the entries of both sides"),
+        false => problem.hint("keep what holds of both sides, and remove the lines of markers"),
+    })
+}
+
+/// Whether a line has a list of `[...]` in which an unquoted text holds a `{`: `[serve, --port={port}]`.
+fn holds_open_brace(line: &str) -> bool {
+    let Some((_, list)) = line.split_once('[') else {
+        return false;
+    };
+    let mut before = '[';
+    let mut quote = None;
+    for c in list.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '{') if !matches!(before, ' ' | ',' | '[' | '{' | ':') => return true,
+            (None, _) => {}
+        }
+        before = c;
+    }
+    false
 }
 
 fn too_deep(source: &Source, span: Span) -> Problem {

@@ -97,6 +97,10 @@ super::findings! {
         "A threshold that reaches no model or task"
         "A threshold that reaches nothing protects nothing."
         "Correct the key.";
+    NO_THRESHOLD = Warning "config/no-threshold"
+        "An eval task without a threshold"
+        "The gate judges it by the floor that stands for every task without one, which knows nothing of the task."
+        "Add the task to the thresholds file.";
     FLOOR_BEYOND_MEAN = Error "config/floor-beyond-mean"
         "A bound on the wrong side of its own mean"
         "A run that is as good as the mean would fail."

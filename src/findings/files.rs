@@ -37,6 +37,10 @@ super::findings! {
         "A text that is not YAML"
         "The parser cannot go on behind this place, so only the first such error of a file is said."
         "Check the indentation, and that each bracket and quote is closed.";
+    CONFLICT = Error "yaml/conflict"
+        "A merge conflict that is not settled"
+        "Lines of `<<<<<<<` and `>>>>>>>` stand around the two sides that a merge could not put together."
+        "Keep what holds of both sides, and remove the lines of markers; of the changelog `sweepctl changelog resolve` does so.";
     DUPLICATE_KEY = Error "yaml/duplicate-key"
         "A key that stands twice"
         "YAML parsers disagree about which of the two counts."

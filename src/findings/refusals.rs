@@ -7,7 +7,7 @@
 
 use std::panic::Location;
 
-use super::{Finding, config};
+use super::{Finding, Severity, config};
 
 super::findings! {
     CHANGELOG = Error "changelog/refused"
@@ -54,6 +54,10 @@ super::findings! {
         "The mock server does not start"
         "Its address, answers or settings stand in the way."
         "Correct what the message names, and run the command again.";
+    WARNING = Warning "command/warning"
+        "Something is worth a look, and nothing was refused"
+        "The command goes on; the message says what it took, left out or did not find."
+        "See whether what it took is what you mean.";
     COMMAND = Error "command/refused"
         "A command cannot do what is asked"
         "The message says what stands in the way."
@@ -128,4 +132,9 @@ pub fn of_area(said_at: &Location<'_>) -> &'static Finding {
 #[must_use]
 pub fn is_of_area(finding: &Finding) -> bool {
     *finding == config::RULE || ALL.contains(&finding)
+}
+
+/// Whether a finding says that something is refused, and no more.
+pub(crate) fn is_a_refusal(finding: &Finding) -> bool {
+    ALL.contains(&finding) && finding.severity == Severity::Error
 }

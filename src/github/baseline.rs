@@ -53,6 +53,7 @@ pub(crate) fn find(client: &Client, branch: Option<&str>) -> Result<Baseline, Er
     }
     let reason = match looked_at {
         0 => "No sweep of the branch succeeded yet.".to_owned(),
+        1 => "The one sweep that succeeded has no results that are still kept.".to_owned(),
         count => format!("None of the {count} newest sweeps that succeeded has results that are still kept."),
     };
     Ok(Baseline {

@@ -18,7 +18,10 @@ pub(crate) fn read(path: &Path) -> Result<Source, Problem> {
     } else {
         path.display().to_string()
     };
-    let failed = |error: std::io::Error| Problem::file(&name, format!("`{name}` cannot be read: {error}"));
+    let failed = |error: std::io::Error| {
+        let problem = Problem::file(&name, format!("`{name}` cannot be read: {error}"));
+        problem.hint("name a file that can be read, or `-` for standard input")
+    };
     let bytes = match stdin {
         true => files::bounded(std::io::stdin().lock(), MAX_BYTES),
         false => files::read_named(path, MAX_BYTES),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use super::row::{AGENTIC_DURATION, Conc, Offload, Row, Scenario, Topology};
 use crate::config::master::search_space::{ConcSpec, Nodes, Roles, SearchEntry};
 use crate::config::master::{Agentic, Config, Fixed};
-use crate::config::problem::{Problem, Problems, nearest};
+use crate::config::problem::{Problem, Problems, nearest_of_all};
 use crate::config::runners::Runners;
 use crate::config::types::{KvOffloading, NodeKind, ScenarioType, SeqLen, SpecDecoding};
 use crate::findings::config::{SIZE, UNKNOWN_RUNNER};
@@ -470,11 +470,7 @@ pub fn known_labels<'a>(labels: impl IntoIterator<Item = &'a str>, runners: &Run
     let known = || runners.labels.keys().map(String::as_str);
     let unknown = labels.into_iter().filter(|label| !runners.labels.contains_key(*label));
     let problems = unknown.map(|label| {
-        let hint = format!(
-            "{}; all labels: {}",
-            nearest(label, known()),
-            known().collect::<Vec<_>>().join(", ")
-        );
+        let hint = nearest_of_all(label, known());
         UNKNOWN_RUNNER
             .file("", format!("no runner label is named `{label}`"))
             .hint(hint)

@@ -101,6 +101,8 @@ pub(crate) fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered,
         sets = own_set(sets, envelope, request, &mut gathered.warnings)?;
     }
     within_limits(&sets)?;
+    let looked_in: Vec<String> = sets.iter().map(|set| stage::shown(&set.folder)).collect();
+    let is_new = !request.to.exists();
     make_folder(&gathered.path, &request.to)?;
     let mask = Mask::of_environment();
     for set in sets {
@@ -125,12 +127,38 @@ pub(crate) fn gather(request: &Request, envelope: &Envelope) -> Result<Gathered,
         }
     }
     if gathered.required && gathered.files.is_empty() {
-        let message = format!("there is nothing to upload as `{}`", gathered.name);
-        gathered
-            .problems
-            .push(Problem::file("", message).hint("the job's own step says why it left no results"));
+        let problem = nothing(request, &gathered.name, &looked_in);
+        gathered.problems.push(problem);
+    }
+    if gathered.files.is_empty() && !gathered.problems.0.is_empty() {
+        // Only an empty folder can be removed so.
+        let _ = std::fs::remove_dir(&gathered.path);
+        if is_new {
+            let _ = std::fs::remove_dir(&request.to);
+        }
     }
     Ok(gathered)
+}
+
+/// That a job left nothing of what it had to, and what was looked for.
+fn nothing(request: &Request, name: &str, looked_in: &[String]) -> Problem {
+    let globs = stage::allowed(request.kind, &request.result);
+    let folders = match looked_in {
+        [] => "a folder that is there".to_owned(),
+        folders => folders.join(", "),
+    };
+    let message = format!(
+        "there is nothing to upload as `{name}`: no {} in {folders}",
+        globs.join(", ")
+    );
+    let hint = match request.kind {
+        ArtifactKind::Bmk | ArtifactKind::BmkAgentic => {
+            "the job's own step says why it left no results; they are named by RESULT_FILENAME, else by the job and its \
+             runner: --runner-name or RUNNER_NAME"
+        }
+        _ => "the job's own step says why it left no results",
+    };
+    Problem::file("", message).hint(hint)
 }
 
 /// Whether a job of a row fails without an artifact. Logs and metrics may be missing where a job ended early.

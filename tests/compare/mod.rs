@@ -134,7 +134,7 @@ fn less_latency_and_more_interactivity_are_better() {
         ["median_intvty", "median_ttft", "p99_tpot", "p99_ttft", "tput_per_gpu"].map(Value::from)
     );
     assert_eq!(printed["points"][0]["regression_percent"], 50.0);
-    let (_, printed, _) = sides.compare(&["--metric", "p90_e2el,std_ttft", "--metric", "absent"]);
+    let (_, printed, _) = sides.compare(&["--metric", "p90_e2el,std_ttft"]);
     let mut changes = column(&printed["points"][0], "metrics", "change_percent");
     changes.sort_by_key(Value::to_string);
     assert_eq!(changes, [1000.0, 800.0]);
@@ -302,7 +302,7 @@ fn a_limit_fails_and_names_every_point_over_it() {
     // Exactly the limit is allowed, and without one nothing fails.
     for args in [
         &["--max-regression", "20"][..],
-        &["--max-regression", "11", "--metric", "absent,tput_per_gpu"],
+        &["--max-regression", "11", "--metric", "tput_per_gpu"],
         &[],
     ] {
         let wanted = i32::from(args.contains(&"11"));
@@ -311,6 +311,31 @@ fn a_limit_fails_and_names_every_point_over_it() {
     for wrong in ["-1", "nan", "inf", "much"] {
         assert_eq!(sides.compare(&[&format!("--max-regression={wrong}")]).0, 2, "{wrong}");
     }
+}
+
+#[test]
+fn an_unknown_metric_is_named_once() {
+    let sides = Sides::new();
+    sides.throughput("before", &json!([row(4, 100.0), row(8, 100.0)]));
+    sides.throughput("after", &json!([row(4, 100.0), row(8, 100.0)]));
+    let args = [
+        "compare",
+        "before",
+        "after",
+        "--metric",
+        "tput_per_gpus",
+        "--max-regression",
+        "5",
+    ];
+    let output = crate::support::run(sides.path(), args);
+    let said = crate::support::stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("no throughput result has the metric `tput_per_gpus`"),
+        "{said}"
+    );
+    assert!(said.contains("did you mean `tput_per_gpu`"), "{said}");
+    assert_eq!(said.matches("error[").count(), 1, "{said}");
 }
 
 #[test]
@@ -408,7 +433,11 @@ fn a_limit_needs_results_to_hold_against() {
         ("[]", &[][..], "nothing shows that nothing got worse"),
         ("[{\"conc\":", &[], "is cut off in line 1"),
         (&unreadable, &[], "`tput_per_gpu` is -1"),
-        (&good, &["--metric", "absent"], "no metric is in both results"),
+        (
+            &good,
+            &["--metric", "absent"],
+            "no throughput result has the metric `absent`",
+        ),
     ] {
         let (code, _, stderr) = limited(after, args);
         assert!(code == 1 && stderr.contains(reason), "{after}: {code}, {stderr}");

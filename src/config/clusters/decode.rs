@@ -48,8 +48,11 @@ pub(super) fn clusters(
         let env = f.optional(d, "env", environment::decode);
         let served_model_name = f.optional(d, "served-model-name", Template::decode);
         let backend = Backend::decode(d, &mut f);
-        // Without a backend nobody knows which fields there are.
-        if backend.is_some() || f.has("backend") {
+        // Without a backend nobody knows which fields there are, but for those of every cluster and a misspelt `backend`.
+        let named = f
+            .get("backend")
+            .is_some_and(|node| Backend::NAMES.contains(&node.text()));
+        if backend.is_some() || named {
             f.finish(d);
         }
         if let Some(backend) = backend {

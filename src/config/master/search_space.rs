@@ -222,12 +222,9 @@ fn concurrency(d: &mut Decoder, f: &mut Fields<'_, '_>) -> Option<ConcSpec> {
     }
     if !has_start && !has_end {
         let message = "a search-space entry names no concurrency";
-        d.refuse(
-            &config::INCOMPLETE,
-            f.span,
-            message,
-            "add `conc-list: [...]`, or `conc-start` and `conc-end`",
-        );
+        let names = ["conc-list", "conc-start", "conc-end"];
+        let hint = "add `conc-list: [...]`, or `conc-start` and `conc-end`";
+        f.lacks(d, &config::INCOMPLETE, &names, message, hint);
         return None;
     }
     if has_start != has_end {

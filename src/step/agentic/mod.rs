@@ -79,13 +79,16 @@ pub struct Runtime<'a> {
 /// # Errors
 /// What keeps the replay from being started, and every reason why it does not count.
 pub fn run(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<Done, Problems> {
+    (runtime.show)("replay: waiting for the server and its metrics");
     probe::server(request, runtime)?;
     probe::metrics(request, runtime)?;
+    (runtime.show)("replay: preparing the client");
     let mut installer = Installer {
         cancel: runtime.cancel,
         show: &mut *runtime.show,
     };
     let client = Installed::ensure(&mut installer)?;
+    (installer.show)("replay: preparing the traces");
     let corpus = Corpus::bring(&request.settings.traces, &client, &mut installer)?;
     let folder = fresh(&request.folder, runtime.show)?;
     let program = client.program("agentx").display().to_string();

@@ -21,7 +21,13 @@ const MAX_BODY: u64 = 64 << 20;
 /// It does not answer in time.
 pub(crate) fn server(request: &Request<'_>, runtime: &mut Runtime<'_>) -> Result<(), Problem> {
     let endpoint = Endpoint::parse(&request.settings.target.url, request.job.text("OPENAI_API_KEY"))?;
-    endpoint.wait(request.ready, runtime.cancel)
+    endpoint.wait(request.ready, runtime.cancel).map_err(|problem| {
+        let flag = "look at the server's log; a slow start gets more time by --ready-timeout";
+        match problem.hint {
+            Some(_) => problem.hint(flag),
+            None => problem,
+        }
+    })
 }
 
 /// Waits for the metrics of every server. Where they are optional, what is missing is said and no more.

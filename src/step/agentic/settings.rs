@@ -112,10 +112,10 @@ impl Settings {
         let named = named.or_else(|| job.text("SERVED_MODEL_NAME").map(str::to_owned));
         let tokenizer = tokenizer.or_else(|| named.clone()).unwrap_or_default();
         let model = named.unwrap_or_else(|| tokenizer.clone());
-        read.require("MODEL", !model.is_empty());
+        read.require("MODEL", "--model", !model.is_empty());
         let is_fast = asked.fast || job.text("AIPERF_EXPERIMENTAL_FAST") == Some("1");
         let concurrency = asked.concurrency.or_else(|| read.number("CONC", 1));
-        read.require("CONC", concurrency.is_some());
+        read.require("CONC", "--concurrency", concurrency.is_some());
         read.one_concurrency(concurrency);
         let duration = asked
             .duration
@@ -233,11 +233,11 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn require(&mut self, name: &str, is_there: bool) {
+    fn require(&mut self, name: &str, flag: &str, is_there: bool) {
         if !is_there && self.job.text(name).is_none() {
-            let problem = Problem::file("", format!("{name} is not set"));
+            let problem = Problem::file("", format!("{flag} is not given, and {name} is not set"));
             self.problems
-                .push(problem.hint(format!("a replay needs {name}, or an envelope")));
+                .push(problem.hint(format!("give {flag}, set {name}, or name the job's --envelope")));
         }
     }
 

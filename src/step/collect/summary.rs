@@ -51,6 +51,8 @@ fn eval_row(row: &EvalRow) -> Vec<String> {
         Field::SpecDecoding,
     ];
     let mut cells: Vec<String> = what.map(|field| row.text(field)).into();
+    // Published eval rows write it large, and throughput rows small.
+    cells[1] = cells[1].to_lowercase();
     cells.push(format!("{}/{}", row.text(Field::Isl), row.text(Field::Osl)));
     match row.is_multinode {
         true => cells.extend(Side::ALL.map(|side| eval_side(row, side))),

@@ -11,6 +11,7 @@ mod read;
 mod row;
 pub(crate) mod summary;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,8 @@ use serde::{Deserialize, Serialize};
 pub use change::{Metric, Performance, Score};
 use point::Point;
 
-use crate::config::problem::{Problem, Problems};
+use crate::config::fields::Size;
+use crate::config::problem::{Problem, Problems, nearest};
 use crate::step::results::file;
 
 /// Which metrics of throughput results are compared; none named is the usual ones: `tput_per_gpu`, and the median and
@@ -80,6 +82,26 @@ pub struct Measured {
     pub task: Option<String>,
 }
 
+/// The named metrics that no throughput result of either side has, if there is one.
+fn unknown(metrics: &Metrics, before: &read::Side, after: &read::Side) -> Problems {
+    let known: BTreeSet<&str> = before.numbers.union(&after.numbers).map(String::as_str).collect();
+    let unknown = metrics
+        .0
+        .iter()
+        .filter(|name| !known.is_empty() && !known.contains(name.as_str()));
+    // A row's shape is no metric.
+    let is_shape = |name: &str| {
+        let ends = Size::ALL.iter().map(|size| size.names().published);
+        matches!(name, "conc" | "isl" | "osl") || ends.chain(["num_workers"]).any(|end| name.ends_with(end))
+    };
+    let metrics = || known.iter().copied().filter(|name| !is_shape(name));
+    let said = unknown.map(|name| {
+        let message = format!("no throughput result has the metric `{name}`");
+        Problem::file("", message).hint(nearest(name, metrics()))
+    });
+    Problems(said.collect())
+}
+
 fn messages<S: serde::Serializer>(problems: &[Problem], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(problems.iter().map(|problem| &problem.message))
 }
@@ -87,9 +109,10 @@ fn messages<S: serde::Serializer>(problems: &[Problem], serializer: S) -> Result
 /// Compares the collections in two folders, or files.
 ///
 /// # Errors
-/// A folder that cannot be searched. A file or a row that cannot be read loses only itself.
-pub fn compare(baseline: &Path, current: &Path, metrics: &Metrics) -> Result<Comparison, Problem> {
+/// A folder that cannot be searched, and a metric that no throughput result has. A file or a row that cannot be read loses only itself.
+pub fn compare(baseline: &Path, current: &Path, metrics: &Metrics) -> Result<Comparison, Problems> {
     let (before, after) = (read::side(baseline, metrics)?, read::side(current, metrics)?);
+    unknown(metrics, &before, &after).into_result()?;
     let mut comparison = Comparison {
         baseline: file::shown(baseline),
         current: file::shown(current),

@@ -1,5 +1,6 @@
 //! One side of a comparison: every row of its collections that says what it measured.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use indexmap::IndexMap;
@@ -9,7 +10,7 @@ use super::row::Row;
 use super::{Measured, Metrics};
 use crate::config::problem::Problem;
 use crate::step::collect::folders;
-use crate::step::results::loose::{Cell, List, Map};
+use crate::step::results::loose::{Cell, List, Map, Named};
 use crate::step::results::{file, json, score};
 
 /// How the names of collections start and end: `agg_bmk.json`, `agg_eval_all.json`.
@@ -46,6 +47,8 @@ pub(super) struct Side {
     pub throughput: Vec<(Measured, Timed)>,
     pub scores: Vec<(Measured, Graded)>,
     pub problems: Vec<Problem>,
+    /// The fields of its throughput results that are numbers.
+    pub numbers: BTreeSet<String>,
 }
 
 impl Side {
@@ -115,7 +118,12 @@ impl Side {
         let measured = Measured { point, task };
         match measured.task {
             Some(_) => self.scores.push((measured, graded(fields)?)),
-            None => self.throughput.push((measured, timed(fields, metrics)?)),
+            None => {
+                let is_number = |(_, named): &(&String, &Named)| named.0.number().is_some();
+                let numbers = fields.iter().filter(is_number).map(|(name, _)| name.clone());
+                self.numbers.extend(numbers);
+                self.throughput.push((measured, timed(fields, metrics)?));
+            }
         }
         Ok(())
     }

@@ -64,7 +64,8 @@ pub(crate) type Table = (Vec<String>, Vec<Vec<String>>);
 pub(crate) fn points(comparison: &Comparison) -> Table {
     let names = comparison.points.iter().flat_map(|point| &point.metrics);
     let names: IndexSet<&String> = names.map(|metric| &metric.name).collect();
-    let names: Vec<&String> = names.into_iter().take(MAX_METRICS).collect();
+    let told = |name: &String| is_median_again(name, comparison);
+    let names: Vec<&String> = names.into_iter().filter(|name| !told(name)).take(MAX_METRICS).collect();
     let mut header: Vec<String> = WHAT.iter().chain(&SPLIT).map(|name| (*name).to_owned()).collect();
     header.extend(names.iter().map(|name| (*name).clone()));
     let row = |performance: &Performance| {
@@ -77,6 +78,21 @@ pub(crate) fn points(comparison: &Comparison) -> Table {
         cells
     };
     (header, comparison.points.iter().map(row).collect())
+}
+
+/// Whether a metric is the 50th percentile of what has a median of the same numbers at every point.
+fn is_median_again(name: &str, comparison: &Comparison) -> bool {
+    let Some(of) = name.strip_prefix("p50_") else {
+        return false;
+    };
+    let median = format!("median_{of}");
+    comparison.points.iter().all(|point| {
+        let find = |name: &str| point.metrics.iter().find(|metric| metric.name == name);
+        match (find(name), find(&median)) {
+            (Some(percentile), Some(median)) => change(percentile) == change(median),
+            (percentile, _) => percentile.is_none(),
+        }
+    })
 }
 
 /// Scores.

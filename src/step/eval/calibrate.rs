@@ -87,8 +87,8 @@ fn one(prefix: &str, task: &str, runs: &[Run], false_alarm: f64) -> Result<Calib
     if whole.len() < MIN_RUNS {
         let limited = runs.len() - whole.len();
         return Err(format!(
-            "{} whole runs, and {limited} with a limit on samples, are too few",
-            whole.len()
+            "{}, and {limited} with a limit on samples, are too few",
+            crate::plural::count(whole.len(), "whole run")
         ));
     }
     let first = whole[0];

@@ -64,6 +64,8 @@ pub struct Request {
     pub top_p: Option<f64>,
     /// Whether raw output folders are kept.
     pub keep: bool,
+    /// The served model's name, before those of the job's variables.
+    pub model: Option<String>,
     /// How long one point may take.
     pub point_timeout: Option<Duration>,
     /// Whether the model has to answer on the chat route before the first point; vendors' suites wait by themselves.
@@ -278,7 +280,12 @@ fn ready(
     progress.phase("waiting for the endpoint");
     endpoint.wait(timeout, cancel)?;
     let names = ["MODEL_NAME", "MODEL", "MODEL_PATH"].map(|name| job.text(name));
-    let names: Vec<&str> = names.into_iter().flatten().collect();
+    let names: Vec<&str> = request
+        .model
+        .as_deref()
+        .into_iter()
+        .chain(names.into_iter().flatten())
+        .collect();
     let model = endpoint.served(&names, &mut |line| progress.line(line))?;
     if request.wait_for_chat || framework.identity().is_some() {
         endpoint.wait_for_chat(&model, timeout, cancel)?;

@@ -43,18 +43,22 @@ pub(crate) fn native(job: &Job, mount: &Path) -> Result<Native, Problem> {
             Err(why) => tried.push(format!("{}: {why}", file.display())),
         }
     }
-    let model = job.text("MODEL").unwrap_or("?");
+    let model = job.text("MODEL");
+    let model = model.map_or_else(
+        || "a model that MODEL does not name".to_owned(),
+        |model| format!("`{model}`"),
+    );
     if tried.is_empty() {
         tried.push("there is no MODEL_PATH, no /model, and no copy in the hub's cache".to_owned());
     }
     Err(Problem::file(
         "",
         format!(
-            "the native length of `{model}` is unknown, {FALLBACK} is taken ({})",
+            "the native length of {model} is unknown, {FALLBACK} is taken ({})",
             tried.join("; ")
         ),
     )
-    .hint("set MODEL_PATH to the checkpoint's folder, or EVAL_MAX_MODEL_LEN to the length"))
+    .hint("set MODEL to the model's name, MODEL_PATH to the checkpoint's folder, or EVAL_MAX_MODEL_LEN to the length"))
 }
 
 fn candidates(job: &Job, mount: &Path) -> Vec<PathBuf> {

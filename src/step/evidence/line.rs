@@ -142,6 +142,7 @@ impl<'m> Look<'m> {
             (Verdict::NotApplicable, _) => none.to_owned(),
             _ => match self.files.len() {
                 0 => String::new(),
+                1 => "1 file shows it".to_owned(),
                 files => format!("{} show it", plural::count(files, "file")),
             },
         };

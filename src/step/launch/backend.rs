@@ -148,7 +148,7 @@ pub fn of(
         engine,
         task,
     };
-    launches(cluster(fleet, runner)?).backend(wanted)
+    launches(cluster(fleet, label, runner)?).backend(wanted)
 }
 
 /// What serves a job on the node that the scheduler of the runner's cluster gave it.
@@ -162,15 +162,28 @@ pub(crate) fn on_node(
     task: Option<String>,
 ) -> Result<Box<dyn Backend>, Problem> {
     let engine = Serving::of_row(&fleet.engines, &envelope.row, envelope.config_key.as_deref());
-    launches(cluster(fleet, runner)?).on_node(engine, task).ok_or_else(|| {
-        let problem = Problem::file("", format!("the cluster of `{runner}` gives its jobs no node"));
-        problem.hint("this is what a batch job calls on its node")
-    })
+    launches(cluster(fleet, runner, runner)?)
+        .on_node(engine, task)
+        .ok_or_else(|| {
+            let problem = Problem::file("", format!("the cluster of `{runner}` gives its jobs no node"));
+            problem.hint("this is what a batch job calls on its node")
+        })
 }
 
-/// The cluster of a runner.
-fn cluster<'f>(fleet: &'f Fleet, runner: &str) -> Result<&'f Cluster, Problem> {
+/// The cluster of a runner. Where nothing names a runner, its job's label stands for it, and labels have no cluster.
+fn cluster<'f>(fleet: &'f Fleet, label: &str, runner: &str) -> Result<&'f Cluster, Problem> {
     let Some((_, cluster)) = fleet.clusters.of(runner) else {
+        let behind = fleet.runners.labels.get(label).filter(|_| label == runner);
+        let started = behind.into_iter().flatten();
+        let started: Vec<&str> = started
+            .map(String::as_str)
+            .filter(|name| fleet.clusters.of(name).is_some())
+            .collect();
+        if !started.is_empty() {
+            let message = format!("`{label}` is a label, and it is not known which of its runners starts the job");
+            let hint = format!("name one with --runner-name or RUNNER_NAME: {}", started.join(", "));
+            return Err(Problem::file("", message).hint(hint));
+        }
         let fleets = fleet.clusters.clusters.values().flat_map(|cluster| &cluster.fleets);
         let known: Vec<&str> = fleets.map(String::as_str).collect();
         let message = format!("no cluster starts jobs on the runner `{runner}`");

@@ -16,6 +16,8 @@ use crate::step::launch::failure::Kind;
 use crate::step::launch::leftovers;
 use crate::step::results::file;
 
+/// What a job's steps said.
+pub(super) const LOG: &str = "job.log";
 /// The marker of a finished job.
 const DONE: &str = "done.json";
 /// The exit code of a command that refused, as the gate does.
@@ -208,7 +210,7 @@ impl<'a> Job<'a> {
     }
 
     fn log(&self) -> PathBuf {
-        self.folder.join("job.log")
+        self.folder.join(LOG)
     }
 
     /// The steps, in a workflow's order: whatever the launch does, what is there is gathered.

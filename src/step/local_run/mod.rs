@@ -254,6 +254,12 @@ impl LocalRun {
         self.out.join(PLAN)
     }
 
+    /// The log of a job.
+    #[must_use]
+    pub(crate) fn log(&self, id: &str) -> PathBuf {
+        self.job_folder(id).join(job::LOG)
+    }
+
     fn job_folder(&self, id: &str) -> PathBuf {
         // An id is what a plan file says, and need not be one.
         self.out.join("jobs").join(super::launch::leftovers::plain(id))

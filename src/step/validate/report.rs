@@ -108,15 +108,7 @@ impl Report {
     }
 
     /// The columns of [`Self::rows`].
-    pub const HEADER: [&'static str; 7] = [
-        "Result",
-        "Task",
-        "Metric",
-        "Score",
-        "Std. error",
-        "Threshold",
-        "Verdict",
-    ];
+    pub const HEADER: [&'static str; 7] = ["File", "Task", "Metric", "Score", "Std. error", "Threshold", "Verdict"];
 
     /// One line a check, for a table.
     #[must_use]

@@ -2,7 +2,7 @@
 
 use crate::backends::container::Runtime;
 use crate::config::clusters::Gpus;
-use crate::config::problem::{Problem, nearest};
+use crate::config::problem::{Problem, nearest_of_all};
 
 /// GPU nodes by name. A node's number of GPUs and a GPU's memory in GB are those of its maker's product pages: NVIDIA
 /// HGX and DGX H100, H200, B200 and B300, GB200 and GB300 NVL72 (a node is one compute tray), AMD Instinct MI300X,
@@ -105,9 +105,8 @@ impl Example {
         let known = HARDWARE.iter().find(|known| known.name == hardware);
         let Some(hardware) = known else {
             let names = HARDWARE.iter().map(|known| known.name);
-            let list = names.clone().collect::<Vec<_>>().join(", ");
             let problem = Problem::file("", format!("`{hardware}` is no hardware that an example is known for"));
-            return Err(problem.hint(format!("{}; known are {list}", nearest(hardware, names))));
+            return Err(problem.hint(nearest_of_all(hardware, names)));
         };
         let image = engine.image(hardware).ok_or_else(|| {
             let fit = Engine::CHOICES.iter().filter(|(_, e)| e.image(hardware).is_some());
