@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::set::{RESULT, SAMPLES, Set};
 use crate::fixture::multinode_envelope;
+use crate::fixture::set::{RESULT, SAMPLES, Set};
 
 /// A good set of a job without a suite: its tasks, and its thresholds.
 fn fleet(tasks: &[&str], thresholds: &str) -> Set {
