@@ -264,6 +264,8 @@ fn a_broken_set_loses_only_itself() {
         "failed/results.json",
         &json!({"integration_error": "no sandbox", "results": {}}),
     );
+    sweep.file("none/meta_env.json", &meta(6));
+    sweep.file("none/results.json", &json!({"results": {}}));
     let printed = sweep.evals(&[]);
     assert_eq!(column(&printed, "rows", "conc"), [1]);
     let wanted = [
@@ -273,6 +275,7 @@ fn a_broken_set_loses_only_itself() {
         "artifacts/empty: there is no result file",
         "artifacts/failed/results.json: the eval itself failed: no sandbox",
         "artifacts/half/results.json is empty",
+        "artifacts/none/results.json: `results` holds no task",
         "artifacts/zero/results.json: `plain` evaluated 0 samples",
     ];
     assert_eq!(printed["problems"], json!(wanted));

@@ -104,6 +104,72 @@ fn a_set_that_contradicts_its_job_hides_no_attempt_that_does_not() {
 }
 
 #[test]
+fn a_batch_over_points_that_the_job_has_not_is_of_another_job() {
+    let sweep = Sweep::new();
+    let mut meta = batch(&json!([16, 48]), &json!([16]), &json!([]));
+    meta["job_id"] = json!(JOB);
+    (meta["is_multinode"], meta["tp"]) = (json!(true), json!(4));
+    sweep.file("a/meta_env.json", &meta);
+    sweep.file("a/results_conc16.json", &result("plain", 0.9));
+    sweep.plan(&json!([multinode_envelope(JOB, &[16, 32])]));
+    let printed = sweep.evals(&["--plan", "plan.json"]);
+    assert_eq!(printed["rows"], json!([]));
+    assert_eq!(printed["jobs"][0]["state"], "failed");
+    let said = printed["problems"].to_string();
+    assert!(said.contains("`eval_concs` has 48, the job's are 16, 32"), "{said}");
+}
+
+#[test]
+fn what_scripts_are_known_to_get_wrong_is_forgiven_and_nothing_else() {
+    let one = envelope(JOB, 64);
+    let many = multinode_envelope(JOB, &[64]);
+    let of_side = [
+        ("prefill_ep", json!(3)),
+        ("decode_num_workers", json!(9)),
+        ("decode_tp", json!(3)),
+    ];
+    let forgiven = [
+        ("is_multinode", json!("maybe")),
+        ("model", json!("served-name")),
+        ("ep", json!(3)),
+        ("dp_attention", json!(true)),
+    ];
+    let sizes = [("tp", json!(3)), ("pp", json!(3)), ("dcp_size", json!(3))];
+    let others = [
+        ("framework", json!("sglang")),
+        ("precision", json!("fp4")),
+        ("hw", json!("b200")),
+        ("isl", json!(1)),
+        ("conc", json!(32)),
+        ("spec_decoding", json!("mtp")),
+        ("infmax_model_prefix", json!("m2")),
+        ("run", json!(1)),
+    ];
+    for (plan, size_counts) in [(&one, false), (&many, true)] {
+        let all = of_side.iter().chain(&forgiven).map(|field| (field, true));
+        let all = all.chain(sizes.iter().map(|field| (field, size_counts)));
+        // A field that the comparison does not know contradicts nothing.
+        let all = all.chain(others.iter().map(|field| (field, field.0 == "run")));
+        for ((name, value), counts) in all {
+            let sweep = Sweep::new();
+            let mut written = meta(64);
+            if size_counts {
+                written["is_multinode"] = json!(true);
+            }
+            written[name] = value.clone();
+            sweep.set(&format!("eval_m1_8k1k_{JOB}"), &written, 0.95);
+            sweep.plan(&json!([plan]));
+            let printed = sweep.evals(&["--plan", "plan.json"]);
+            let state = if counts { "done" } else { "failed" };
+            assert_eq!(
+                printed["jobs"][0]["state"], state,
+                "{name}, many nodes {size_counts}: {printed}"
+            );
+        }
+    }
+}
+
+#[test]
 fn no_set_is_a_message_and_a_failure_only_of_a_plan() {
     let sweep = Sweep::new();
     let nothing = "there is no eval result in artifacts\n";
@@ -167,6 +233,19 @@ fn every_planned_eval_is_accounted_for() {
     let mut plan: Vec<Value> = ids.iter().map(|id| envelope(id, 64)).collect();
     plan[4] = multinode_envelope(ids[4], &[16, 32]);
     sweep.plan(&json!(plan));
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "evals", "artifacts", "--plan", "plan.json"]);
+    assert_eq!(run(command.env("GITHUB_STEP_SUMMARY", &summary)).0, 0);
+    let text = std::fs::read_to_string(summary).expect("a summary");
+    for part in [
+        "#### Jobs: 2 done, 3 failed, 1 missing, 1 superseded\n\n| Job | Id | State | Reason |",
+        "| m1 c64 | 000000000003 | missing | no result arrived |",
+        "#### Not in the plan\n\n- artifacts/e\n- artifacts/f\n",
+    ] {
+        assert!(text.contains(part), "no {part:?} in {text}");
+    }
+    assert!(!text.contains("| done |"), "{text}");
     let printed = sweep.evals(&["--plan", "plan.json"]);
     let states = ["done", "failed", "missing", "failed", "failed", "done", "superseded"];
     assert_eq!(column(&printed, "jobs", "state"), states);

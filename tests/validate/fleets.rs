@@ -60,6 +60,10 @@ fn a_job_without_a_suite_is_held_to_the_default_task_or_to_what_its_thresholds_n
             ));
         }
     }
+    let beside = fleet(&["GSM8K", "arc"], "default: { arc: 0.9 }").judge();
+    if beside.0 != 1 || !beside.1.contains(lacking) {
+        misses.push(format!("beside another: {beside:?}"));
+    }
     for name in ["GSM8K", "gsm8k ", " gsm8k"] {
         // Not even where a threshold names it so.
         let set = fleet(&[name], &format!("default: {{ '{name}': 0.1 }}"));

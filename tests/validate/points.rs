@@ -75,6 +75,17 @@ fn metadata_that_is_lost_or_broken_fails_where_it_matters() {
     work.remove("meta_env.json");
     work.passes(&[]);
     work.fails(&["--expected-concs", "64"], &["meta_env.json does not exist"]);
+    work.file("results_old.json", &result("plain", 0.95));
+    work.fails(&[], &["2 result files for a single point"]);
+    work.remove("results_old.json");
+    // One file of a batch among others is enough to need it.
+    std::fs::copy(
+        work.path().join("results.json"),
+        work.path().join("results_conc16.json"),
+    )
+    .expect("copied");
+    work.fails(&[], &["meta_env.json does not exist"]);
+    work.remove("results_conc16.json");
     work.text("meta_env.json", "{");
     work.fails(&[], &["meta_env.json is cut off in line 1"]);
     let work = Work::batch();

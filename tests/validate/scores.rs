@@ -1,6 +1,6 @@
 //! Scores and sample counts of one point.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::work::Work;
 use crate::fixture::{envelope, gate, meta, result, run};
@@ -12,9 +12,19 @@ fn a_threshold_is_the_models_then_the_default_then_min_score() {
     assert_eq!(report["checks"][0]["threshold"], 0.9);
     assert_eq!(report["checks"][0]["source"], "default");
     assert_eq!(report["model_prefix"], "m1");
+    let check = &report["checks"][0];
+    assert_eq!((&check["score"], &check["stderr"]), (&json!(0.95), &json!(0.02)));
     work.fails(
         &["--model-prefix", "strict"],
         &["under 0.97 (models.strict) by 1.0 standard errors of 0.0200"],
+    );
+    // An error of 0 is no measure of a distance.
+    let mut certain = result("plain", 0.5);
+    certain["results"]["plain"]["exact_match_stderr,strict-match"] = json!(0.0);
+    work.file("results.json", &certain);
+    work.fails(
+        &[],
+        &["under 0.9 (default) by 0.4000; the file gives no standard error"],
     );
     work.file("results.json", &result("unlisted", 0.95));
     work.passes(&[]);
@@ -53,9 +63,49 @@ fn a_score_is_a_finite_number_from_0_to_1() {
         let text = result("plain", 0.5).to_string().replace("0.5", value);
         work.text("results.json", text);
         work.fails(&[], &["not a number from 0 to 1"]);
+        let checks = &work.judge(&[]).1["checks"];
+        assert_eq!(
+            (&checks[0]["score"], &checks[0]["passed"]),
+            (&Value::Null, &json!(false)),
+            "{value}"
+        );
     }
     work.text("results.json", result("plain", 0.5).to_string().replace("0.5", "null"));
     work.fails(&[], &["`plain` has no metric, so nothing of it was checked"]);
+}
+
+#[test]
+fn a_bound_admits_what_stands_on_it_and_is_shown_as_it_was_written() {
+    let work = Work::new();
+    work.text(
+        "thresholds.yaml",
+        "default: { plain: 0.951234, long: 0.95123456789, less: { max: 9.5 } }\n",
+    );
+    let judged = |task: &str, score: f64| work.file("results.json", &result(task, score));
+    judged("plain", 0.951234);
+    work.passes(&[]);
+    judged("plain", 0.951233);
+    work.fails(&[], &["under 0.951234 (default)"]);
+    judged("long", 0.9);
+    work.fails(&[], &["under 0.9512 (default)"]);
+    for (perplexity, wanted) in [
+        ("9.5", None),
+        ("0", None),
+        (
+            "9.51",
+            Some("`less` `exact_match,strict-match` is 9.5100, over 9.5 (default)"),
+        ),
+        ("NaN", Some("is NaN, not a finite number")),
+        ("-Infinity", Some("is -Infinity, not a finite number")),
+    ] {
+        let mut less = result("less", 0.5);
+        less["higher_is_better"] = json!({"less": {"exact_match": false}});
+        work.text("results.json", less.to_string().replace("0.5", perplexity));
+        match wanted {
+            None => assert_eq!(work.passes(&[])["checks"][0]["bound"], "max"),
+            Some(wanted) => _ = work.fails(&[], &[wanted]),
+        }
+    }
 }
 
 #[test]
@@ -106,6 +156,23 @@ fn every_sample_counts_unless_a_limit_was_set() {
     limited["overrides"] = json!({"eval-limit": "10"});
     work.file("envelope.json", &limited);
     work.passes(&["--envelope", "envelope.json"]);
+    // A limit of 1 is one sample, and not the whole split.
+    limited["overrides"] = json!({"eval-limit": "1"});
+    work.file("envelope.json", &limited);
+    let mut one = short.clone();
+    one["n-samples"]["plain"]["effective"] = json!(1);
+    work.file("results.json", &one);
+    work.passes(&["--envelope", "envelope.json"]);
+    // Below 1 it is a share of the split, as the file alone may say it.
+    for (effective, share, wanted) in [(50, 0.5, None), (49, 0.5, Some("the limit was 50")), (1, 0.001, None)] {
+        one["n-samples"]["plain"]["effective"] = json!(effective);
+        one["config"]["limit"] = json!(share);
+        work.file("results.json", &one);
+        match wanted {
+            None => _ = work.passes(&[]),
+            Some(wanted) => _ = work.fails(&[], &[wanted]),
+        }
+    }
     for effective in ["0", "-1", "true", "null", "NaN", "\"100\""] {
         let text = result("plain", 0.95)
             .to_string()
@@ -139,6 +206,18 @@ fn a_group_has_the_samples_of_its_tasks() {
             "the tasks of the group `family` have no whole sample count",
         ],
     );
+    // None at all is no count either.
+    group["group_subtasks"] = json!({"family": ["plain"]});
+    group["results"].as_object_mut().expect("results").remove("bare");
+    group["n-samples"]["plain"]["effective"] = json!(0);
+    work.file("results.json", &group);
+    work.fails(
+        &[],
+        &[
+            "`plain` evaluated 0 samples",
+            "the tasks of the group `family` have no whole sample count",
+        ],
+    );
 }
 
 #[test]
@@ -160,6 +239,15 @@ fn a_floor_is_scaled_to_the_samples_of_a_limited_run() {
     judged(0.8784);
     let report = work.passes(&["--envelope", "envelope.json"]);
     assert_eq!(report["diagnostic"], true);
+    let summary = work.path().join("summary.md");
+    let mut command = gate(work.path());
+    command
+        .args(["--envelope", "envelope.json"])
+        .env("GITHUB_STEP_SUMMARY", &summary);
+    assert_eq!(run(&mut command).0, 0);
+    let text = std::fs::read_to_string(summary).expect("a summary");
+    let start = "### Eval scores: passed, diagnostic\n\nA limit on samples was set: this run measures no model.\n\n|";
+    assert!(text.starts_with(start), "{text}");
     judged(0.8782);
     let stderr = work.fails(
         &["--envelope", "envelope.json"],
@@ -178,6 +266,12 @@ fn a_score_under_its_floor_comes_with_what_became_of_the_answers() {
     meta["answers"] = json!({"asked": 100, "empty": 1, "reasoning_only": 60, "cut": 61});
     work.file("meta_env.json", &meta);
     assert_eq!(work.passes(&[])["answers"]["cut"], 61);
+    let summary = work.path().join("summary.md");
+    assert_eq!(run(gate(work.path()).env("GITHUB_STEP_SUMMARY", &summary)).0, 0);
+    let text = std::fs::read_to_string(&summary).expect("a summary");
+    let start =
+        "### Eval scores: passed\n\nAnswers: of 100 answers 1 were empty, 60 came only as reasoning, 61 were cut";
+    assert!(text.starts_with(start), "{text}");
     work.file("results.json", &result("plain", 0.5));
     work.fails(
         &[],

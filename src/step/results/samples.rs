@@ -117,6 +117,8 @@ mod tests {
 
     #[test]
     fn only_the_answers_of_the_line_itself_count() {
+        // A key is the same however it is escaped.
+        assert_eq!(counted(r#"{"\u0072es\u0070s": [["x"]]}"#), Ok((1, 0)));
         let text =
             r#"{"doc": {"resps": [""]}, "a": "resps", "b": [""], "resps": [["x"]], "target": "", "xresps": [""]}"#;
         assert_eq!(counted(text), Ok((1, 0)));

@@ -182,7 +182,7 @@ pub fn counts(table: &mut Table) {
     };
     table.add("the job's own limit", PASSES, limited("20"));
     table.add("a larger limit of the job", "and the limit was 50", limited("50"));
-    for limit in ["full", "0", ""] {
+    for limit in ["full", "0", "00", ""] {
         table.add(
             format!("the limit `{limit}`, which is none"),
             "no limit was set",
