@@ -120,6 +120,29 @@ fn a_batch_over_points_that_the_job_has_not_is_of_another_job() {
 }
 
 #[test]
+fn points_that_are_not_there_are_told_beside_what_is_wrong() {
+    let sweep = Sweep::new();
+    let mut meta = batch(&json!([16, 32]), &json!([]), &json!([16, 32]));
+    (meta["job_id"], meta["is_multinode"], meta["tp"]) = (json!(JOB), json!(true), json!(4));
+    sweep.plan(&json!([multinode_envelope(JOB, &[16, 32])]));
+    for (completed, wanted) in [
+        (json!([]), "artifacts/a: nothing at concurrency 16, 32"),
+        (
+            json!([16]),
+            "artifacts/a/results_conc16.json: `odd` has no metric, so it has no score; artifacts/a: nothing at concurrency 32",
+        ),
+    ] {
+        meta["completed_eval_concs"] = completed;
+        sweep.file("a/meta_env.json", &meta);
+        let mut two = result("plain", 0.9);
+        two["results"]["odd"] = json!({});
+        sweep.file("a/results_conc16.json", &two);
+        let job = sweep.evals(&["--plan", "plan.json"])["jobs"][0].clone();
+        assert_eq!((&job["state"], &job["reason"]), (&json!("failed"), &json!(wanted)));
+    }
+}
+
+#[test]
 fn what_scripts_are_known_to_get_wrong_is_forgiven_and_nothing_else() {
     let one = envelope(JOB, 64);
     let many = multinode_envelope(JOB, &[64]);
@@ -241,6 +264,9 @@ fn every_planned_eval_is_accounted_for() {
     for part in [
         "#### Jobs: 2 done, 3 failed, 1 missing, 1 superseded\n\n| Job | Id | State | Reason |",
         "| m1 c64 | 000000000003 | missing | no result arrived |",
+        "\n\n#### Problems\n\n- ",
+        "- artifacts/c: there is no result file\n",
+        "\n\n#### Jobs: ",
         "#### Not in the plan\n\n- artifacts/e\n- artifacts/f\n",
     ] {
         assert!(text.contains(part), "no {part:?} in {text}");
@@ -281,7 +307,9 @@ fn a_plan_that_cannot_be_read_is_an_error() {
 #[test]
 fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
     let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.9);
+    let mut meta = attempt(JOB, 7, 1);
+    meta["answers"] = json!({"asked": 100, "empty": 1, "reasoning_only": 0, "cut": 2});
+    sweep.set("a", &meta, 0.9);
     let mut limited = envelope(JOB, 64);
     limited["overrides"] = json!({"eval-limit": "100"});
     sweep.plan(&json!([limited]));
@@ -295,5 +323,5 @@ fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
     assert_eq!(printed["jobs"][0]["reason"], "diagnostic: a limit on samples was set");
     assert_eq!(printed["jobs"][0]["diagnostic"], true);
     let summary = std::fs::read_to_string(summary).expect("a summary");
-    assert!(summary.contains("100 (diagnostic)"), "{summary}");
+    assert!(summary.contains("| 100 (diagnostic) (1 empty, 2 cut) |"), "{summary}");
 }

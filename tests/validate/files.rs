@@ -80,6 +80,12 @@ fn silence_is_said_apart_from_wrong_answers() {
         &[],
         &["6 of 100 questions have an empty answer in `resps` (6.0%), at most 5.0% may"],
     );
+    // Beside the metadata where there is no result.
+    work.remove("results.json");
+    work.fails(
+        &[],
+        &["there is no result file", "6 of 100 questions have an empty answer"],
+    );
     let mut tuned = result("tuned", 0.1);
     tuned["results"]["tuned"]["f1,none"] = json!(0.9);
     work.file("results.json", &tuned);

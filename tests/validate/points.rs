@@ -62,6 +62,10 @@ fn the_lists_of_a_batch_are_lists_of_distinct_concurrencies() {
             batch(&json!([16, true]), &json!([16, 32]), &json!([])),
             vec!["`eval_concs` has true"],
         ),
+        (
+            batch(&json!([16, 0]), &json!([16, 32]), &json!([])),
+            vec!["`eval_concs` has 0, which is no concurrency"],
+        ),
     ];
     for (meta, wanted) in cases {
         work.file("meta_env.json", &meta);

@@ -164,7 +164,12 @@ fn every_sample_counts_unless_a_limit_was_set() {
     work.file("results.json", &one);
     work.passes(&["--envelope", "envelope.json"]);
     // Below 1 it is a share of the split, as the file alone may say it.
-    for (effective, share, wanted) in [(50, 0.5, None), (49, 0.5, Some("the limit was 50")), (1, 0.001, None)] {
+    for (effective, share, wanted) in [
+        (50, 0.5, None),
+        (49, 0.5, Some("the limit was 50")),
+        (1, 0.001, None),
+        (99, 0.0, Some("no limit was set")),
+    ] {
         one["n-samples"]["plain"]["effective"] = json!(effective);
         one["config"]["limit"] = json!(share);
         work.file("results.json", &one);
@@ -273,6 +278,20 @@ fn a_score_under_its_floor_comes_with_what_became_of_the_answers() {
         "### Eval scores: passed\n\nAnswers: of 100 answers 1 were empty, 60 came only as reasoning, 61 were cut";
     assert!(text.starts_with(start), "{text}");
     work.file("results.json", &result("plain", 0.5));
+    let summary = work.path().join("failed.md");
+    assert_eq!(run(gate(work.path()).env("GITHUB_STEP_SUMMARY", &summary)).0, 1);
+    let text = std::fs::read_to_string(&summary).expect("a summary");
+    let (said, table) = text.split_once("\n\n|").expect("a table behind what is wrong");
+    assert!(
+        said.starts_with("### Eval scores: 1 problem\n\nAnswers: ") && said.contains("\n\n- results.json: "),
+        "{text}"
+    );
+    for part in [
+        " Result | Task | Metric |",
+        "\n| results.json | plain | exact_match,strict-match | 0.5000 | 0.0200 | 0.9 (default) | FAIL |\n",
+    ] {
+        assert!(table.contains(part), "{text}");
+    }
     work.fails(
         &[],
         &["under 0.9 (default) by 20.0 standard errors of 0.0200; of 100 answers 1 were empty, 60 came only as reasoning, \

@@ -287,6 +287,14 @@ mod tests {
     }
 
     #[test]
+    fn a_message_lists_the_first_metrics_by_name() {
+        let metrics: Vec<String> = (0..12).rev().map(|at| format!(r#""m{at:02},none": 0.1"#)).collect();
+        let why = chosen(&format!("{{{}}}", metrics.join(", ")), "{}", Some("f1")).expect_err("not there");
+        let listed: Vec<String> = (0..LISTED).map(|at| format!("m{at:02},none")).collect();
+        assert!(why.ends_with(&format!("; it has {}", listed.join(", "))), "{why}");
+    }
+
+    #[test]
     fn the_order_of_keys_does_not_choose_among_declared_filters() {
         let config = r#"{"metric_list": [{"metric": "exact_match"}],
                          "filter_list": [{"name": "get-answer"}, {"name": "other"}]}"#;

@@ -18,7 +18,13 @@ pub fn metadata(table: &mut Table) {
         ("/framework", vec![json!("sglang")]),
         ("/precision", vec![json!("fp4")]),
         ("/spec_decoding", vec![json!("mtp")]),
-        ("/hw", vec![json!("b200")]),
+        (
+            "/hw",
+            ["b200", "b200-dgx_03", "h200-dgx_x", "h200-dgx_", "h200-dgx", "h20_1"]
+                .map(|hw| json!(hw))
+                .into(),
+        ),
+        ("/recipe_fingerprint", vec![json!("a".repeat(64))]),
         ("/model", vec![json!("org/other")]),
         ("/infmax_model_prefix", vec![json!("m2")]),
         ("/eval_suite", vec![json!("gpqa_diamond")]),
@@ -42,6 +48,12 @@ pub fn metadata(table: &mut Table) {
         ("/run_id", json!("")),
         ("/run_attempt", json!(2)),
         ("/hw", json!("unknown")),
+        // A runner of that label, or of a fleet that is named after no hardware.
+        ("/hw", json!("h200-dgx_03")),
+        ("/hw", json!("dgx_3")),
+        ("/dp_attention", json!("False")),
+        ("/is_multinode", json!("false")),
+        ("/recipe_fingerprint", json!("")),
         (
             "/answers",
             json!({"asked": 20, "empty": 20, "reasoning_only": 0, "cut": 0}),
@@ -50,6 +62,12 @@ pub fn metadata(table: &mut Table) {
         ("/answers", json!([])),
     ] {
         table.field(file, pointer, value, PASSES);
+    }
+    for hw in ["h200", "h200-special_07"] {
+        table.add(format!("the label or the runner, {hw}"), PASSES, move |set| {
+            set.set("envelope.json", "/runs-on", Some(json!("h200-special_07")));
+            set.set(file, "/hw", Some(json!(hw)));
+        });
     }
     table.gone(file, "/conc", "`conc` is null, 64 was asked for");
     for (name, text, wanted) in [

@@ -247,7 +247,6 @@ impl Scanner {
     fn escaped(&mut self, code: u32) {
         match u8::try_from(code) {
             Ok(byte) if byte.is_ascii() => self.letter(byte),
-            _ if self.in_key => self.letter(u8::MAX),
             _ if self.field == Field::Answers => self.text.code(code),
             _ => code.to_le_bytes().into_iter().for_each(|byte| self.letter(byte)),
         }
