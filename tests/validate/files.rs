@@ -80,6 +80,9 @@ fn silence_is_said_apart_from_wrong_answers() {
         &[],
         &["6 of 100 questions have an empty answer in `resps` (6.0%), at most 5.0% may"],
     );
+    // A folder that is not there is no folder without samples.
+    let gone = ["--results-glob", "none*.json", "--meta-env", "gone/meta_env.json"];
+    work.fails(&gone, &["there is no result file", "gone cannot be listed"]);
     // Beside the metadata where there is no result.
     work.remove("results.json");
     work.fails(

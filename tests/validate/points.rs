@@ -106,6 +106,14 @@ fn a_single_point_has_one_result_at_its_concurrency() {
         &["--expected-concs", "32 64"],
         &["concurrencies 32, 64 were asked for, but there is no `eval_concs`"],
     );
+    work.rename("results.json", "results_conc64.json");
+    work.passes(&[]);
+    work.rename("results_conc64.json", "results_conc32.json");
+    work.fails(
+        &[],
+        &["results_conc32.json: concurrency 32 is unexpected, `conc` is 64"],
+    );
+    work.rename("results_conc32.json", "results.json");
     work.file("results_old.json", &result("plain", 0.95));
     work.fails(
         &[],

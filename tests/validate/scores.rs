@@ -307,3 +307,63 @@ fn an_integration_error_is_a_failure_whatever_the_scores() {
     work.file("results.json", &failed);
     work.fails(&[], &["the eval itself failed: SetupError: no sandbox"]);
 }
+
+#[test]
+fn a_metric_prefix_chooses_what_is_judged_and_not_what_is_published() {
+    let work = Work::new();
+    let mut two = result("plain", 0.5);
+    two["results"]["plain"]["f1,none"] = json!(0.95);
+    two["results"]["plain"]["f1,other"] = json!(0.7);
+    work.file("results.json", &two);
+    work.passes(&["--metric-prefix", "f1,none"]);
+    let judged = work.fails(&["--metric-prefix", "f1"], &["`plain` `f1,other` is 0.7000, under 0.9"]);
+    assert!(!judged.contains("exact_match"), "{judged}");
+    // Less of a metric is better, and the threshold has no ceiling.
+    two["higher_is_better"] = json!({"plain": {"f1": false}});
+    work.file("results.json", &two);
+    work.fails(
+        &["--metric-prefix", "f1,none"],
+        &["`f1,none` is 0.95, less of it is better, and no `max` judges it"],
+    );
+    // The threshold names another metric, which is what would be published.
+    work.file("results.json", &{
+        let mut lacking = result("tuned", 0.95);
+        lacking["results"]["tuned"]["acc,none"] = json!(0.95);
+        lacking
+    });
+    work.fails(
+        &["--metric-prefix", "acc"],
+        &["`tuned` has no `f1`, which its threshold names; it has acc,none, exact_match,strict-match, so it cannot be published"],
+    );
+}
+
+#[test]
+fn a_task_file_says_what_its_results_are_called() {
+    let work = Work::new();
+    let mut job = envelope("0123456789ab", 64);
+    job["row"]["eval-framework"] = json!("lm-eval");
+    job["row"]["eval-suite"] = json!("mine");
+    work.file("envelope.json", &job);
+    work.text("configs/evals/mine.yaml", "task: plain\n");
+    let args = ["--envelope", "envelope.json"];
+    work.passes(&args);
+    // It is a task: a group of that name is another thing.
+    let mut group = result("easy", 0.95);
+    group["group_subtasks"] = json!({"plain": ["easy"]});
+    work.file("results.json", &group);
+    let lacking = "the job asked for `plain`, and `results` has none";
+    work.fails(&args, &[lacking, "`results` has `easy`"]);
+    work.text("configs/evals/mine.yaml", "group: plain\ntask: [easy]\n");
+    work.passes(&args);
+    // Another framework's suites are its own: no task file speaks for them.
+    job["row"]["eval-framework"] = json!("kimi-vendor");
+    work.file("envelope.json", &job);
+    work.file("results.json", &result("plain", 0.95));
+    work.fails(
+        &args,
+        &[
+            "the job asked for `mine`, and `results` has none",
+            "`results` has `plain`",
+        ],
+    );
+}
