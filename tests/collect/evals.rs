@@ -112,6 +112,8 @@ fn a_score_is_strict_else_accuracy_else_flexible() {
                      "exact_match_stderr,strict-match": "N/A"});
     let strict = row(all, "exact_match");
     assert_eq!(scored(&strict), (json!(0.1), json!("em_strict"), json!("N/A")));
+    let odd = row(json!({"acc,none": 0.2, "acc_stderr,none": "odd"}), "acc");
+    assert_eq!(scored(&odd).2, Value::Null);
     assert_eq!(
         (&strict["em_flexible"], &strict["em_strict_se"]),
         (&json!(0.3), &json!("N/A"))
@@ -184,6 +186,10 @@ fn a_group_has_a_row_only_where_none_of_its_tasks_has_one() {
     assert_eq!(column(&printed, "rows", "task"), ["plain", "second"]);
     assert_eq!(column(&printed, "rows", "n_eff"), [100, 7]);
     // A group speaks for its tasks only where none of them does.
+    let mut half = group.clone();
+    half["results"].as_object_mut().expect("results").remove("second");
+    sweep.file("a/results.json", &half);
+    assert_eq!(column(&sweep.evals(&[]), "rows", "task"), ["plain"]);
     let results = group["results"].as_object_mut().expect("results");
     results.remove("plain");
     results.remove("second");
@@ -222,6 +228,44 @@ fn metadata_in_any_spelling_gives_typed_rows() {
         (&row["framework"], &row["spec_decoding"]),
         (&json!("sglang"), &json!("unknown"))
     );
+}
+
+#[test]
+fn many_nodes_are_told_by_their_sides() {
+    let sweep = Sweep::new();
+    let mut many = meta(64);
+    for (name, value) in [
+        ("is_multinode", json!(true)),
+        ("prefill_tp", json!(4)),
+        ("prefill_num_workers", json!(2)),
+        ("decode_num_workers", json!(3)),
+        ("dp_attention", json!("mixed")),
+        ("model", json!("an alias")),
+    ] {
+        many[name] = value;
+    }
+    sweep.set("a", &many, 0.9);
+    many["prefill_dp_attention"] = json!(true);
+    many["decode_dp_attention"] = json!("False");
+    sweep.set("b", &many, 0.8);
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "evals", "artifacts", "--strict"]);
+    let (code, stdout, stderr) = run(command.env("GITHUB_STEP_SUMMARY", &summary));
+    assert_eq!(code, 0, "{stderr}");
+    let printed: Value = serde_json::from_str(&stdout).expect("JSON");
+    let flags = ["mixed", "prefill=true,decode=false"].map(Value::from);
+    assert_eq!(column(&printed, "rows", "dp_attention"), flags);
+    // The result says which model was asked.
+    assert_eq!(column(&printed, "rows", "model"), ["org/model"; 2]);
+    let text = std::fs::read_to_string(summary).expect("a summary");
+    for part in [
+        "### Eval results: 2 rows of 2 sets\n\n#### Multi node\n\n| Model |",
+        "| 8192/1024 | 2x tp4 ep1 dpa mixed | 3x tp8 ep1 dpa mixed | 64 | plain | 0.9000 ± 0.0200 (em_strict) | 100 |",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("Single node"), "{text}");
 }
 
 #[test]

@@ -27,6 +27,19 @@ fn a_batch_has_exactly_the_points_that_were_asked_for() {
 }
 
 #[test]
+fn a_key_that_reaches_no_task_is_told_once_for_all_points() {
+    let work = Work::batch();
+    work.text("thresholds.yaml", "default: { PLAIN: 0.1 }\n");
+    for conc in [16, 32] {
+        let mut two = result("plain", 0.95);
+        two["results"]["other"] = two["results"]["plain"].clone();
+        two["n-samples"]["other"] = two["n-samples"]["plain"].clone();
+        work.file(&format!("results_conc{conc}.json"), &two);
+    }
+    work.fails(&[], &["`default.PLAIN` reaches no task"]);
+}
+
+#[test]
 fn the_lists_of_a_batch_are_lists_of_distinct_concurrencies() {
     let work = Work::batch();
     let cases = [

@@ -69,6 +69,11 @@ pub fn metadata(table: &mut Table) {
             set.set(file, "/hw", Some(json!(hw)));
         });
     }
+    table.add("a runner of a label with more words", PASSES, move |set| {
+        set.set("envelope.json", "/runs-on", Some(json!("h200-special")));
+        set.set("envelope.json", "/row/runner", Some(json!("h200-special")));
+        set.set(file, "/hw", Some(json!("h200-dgx_03")));
+    });
     table.gone(file, "/conc", "`conc` is null, 64 was asked for");
     for (name, text, wanted) in [
         ("an empty file", "", "meta_env.json is empty"),
@@ -199,6 +204,17 @@ pub fn lines(table: &mut Table) {
 }
 
 pub fn thresholds(table: &mut Table) {
+    table.add(
+        "a metric without a filter is judged under every filter",
+        "`exact_match,flexible-extract` is 0.5000",
+        |set| {
+            set.set(RESULT, "/results/gsm8k/exact_match,flexible-extract", Some(json!(0.5)));
+            set.put(
+                "thresholds.yaml",
+                "default: { gsm8k: { min-score: 0.9, metric: exact_match } }",
+            );
+        },
+    );
     for (text, wanted) in [
         (
             "default: { GSM8K: 0.1 }",
