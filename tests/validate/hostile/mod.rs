@@ -40,8 +40,11 @@ impl Table {
     }
 }
 
+/// What fills a table.
+type Fill = fn(&mut Table);
+
 /// The tables, by what they change.
-const TABLES: [(&str, fn(&mut Table)); 8] = [
+const TABLES: [(&str, Fill); 8] = [
     ("scores", results::scores),
     ("tasks", results::tasks),
     ("counts", results::counts),
