@@ -382,6 +382,11 @@ mod tests {
             let found = problems(threshold);
             assert!(found.contains(wanted), "{threshold}: {found}");
         }
+        let unknown = Source::new("thresholds.yaml".to_owned(), "defaults: {}\n".to_owned());
+        let refused = Thresholds::load(&Arc::new(unknown))
+            .expect_err("an unknown key")
+            .to_string();
+        assert!(refused.contains("defaults"), "{refused}");
         for good in [
             "0",
             "1",

@@ -123,7 +123,7 @@ mod tests {
         };
         assert_eq!(questions(&["1", "-1", "1.5", "15", "\"a\"", "\"b\""]), Ok(6));
         assert_eq!(
-            questions(&[r#""\u00e9""#, r#""\u00e8""#, r#""\u0065""#, "\"e\""]),
+            questions(&[r#""x\u00e9""#, r#""x\u00e8""#, r#""\u0065""#, "\"e\""]),
             Ok(3)
         );
         // An empty id is none: such questions are counted by their place.
