@@ -176,6 +176,21 @@ mod tests {
     }
 
     #[test]
+    fn a_problem_stands_at_its_own_key() {
+        let (errors, _) = reviewed(
+            "default:\n  gsm8k: 0.9\nmodels:\n  glm5:\n    gsm8k: 0.9\n    odd: 0.9\n  dsr2:\n    gsm8k: 0.9\n",
+        );
+        let places = [
+            ("`models.dsr2`", "--> thresholds.yaml:7:3"),
+            ("`models.glm5.odd`", "--> thresholds.yaml:6:5"),
+        ];
+        assert_eq!(errors.len(), places.len(), "{errors:#?}");
+        for (error, (key, place)) in errors.iter().zip(places) {
+            assert!(error.contains(key) && error.contains(place), "{error}");
+        }
+    }
+
+    #[test]
     fn floors_above_their_mean_are_errors_and_those_in_their_noise_warnings() {
         let calibrated = |bound: &str| {
             reviewed(&format!(
@@ -183,6 +198,15 @@ mod tests {
             ))
         };
         assert_eq!(calibrated("min-score: 0.93"), (vec![], vec![]));
+        // A floor on its mean is not above it: it fails every second good run.
+        let (errors, warnings) = calibrated("min-score: 0.95");
+        assert!(
+            errors.is_empty() && warnings[0].contains("fails in 50.0%"),
+            "{warnings:?}"
+        );
+        // Runs that all had one score have no spread.
+        let flat = "default: { gsm8k: { min-score: 0.95, mean: 0.95, spread: 0, samples: 1319 } }\n";
+        assert_eq!(reviewed(flat), (vec![], vec![]));
         let (errors, _) = calibrated("min-score: 0.96");
         assert!(
             errors[0].contains("the floor 0.96 is above its own mean 0.95"),

@@ -348,3 +348,52 @@ fn share(d: &mut Decoder, node: &Node<'_>, name: &str) -> Option<f64> {
     }
     value.to_f64()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibration_is_whole_and_its_numbers_are_in_range() {
+        let problems = |threshold: &str| {
+            let text = format!("default: {{ gsm8k: {threshold} }}\n");
+            let source = Arc::new(Source::new("thresholds.yaml".to_owned(), text));
+            Thresholds::load(&source).map_or_else(|problems| problems.to_string(), |_| String::new())
+        };
+        let whole = "a calibration has `mean`, `spread` and `samples`";
+        for (threshold, wanted) in [
+            ("{ min-score: 0.9, mean: 0.95 }", whole),
+            ("{ min-score: 0.9, spread: 0.01, samples: 9 }", whole),
+            (
+                "{ min-score: 0.9, mean: 0.95, spread: -0.01, samples: 9 }",
+                "`spread` is -0.01, it must not be negative",
+            ),
+            (
+                "{ min-score: 0.9, mean: 1.5, spread: 0.01, samples: 9 }",
+                "`mean` is 1.5, it must be 0 to 1",
+            ),
+            ("{ min-score: 0.9, mean: 0.95, spread: 0.01, samples: 0 }", "samples"),
+            (
+                "{ min-score: 0.9, max-empty: 1.01 }",
+                "`max-empty` is 1.01, it must be 0 to 1",
+            ),
+            ("{ min-score: 0.9, other: 1 }", "other"),
+        ] {
+            let found = problems(threshold);
+            assert!(found.contains(wanted), "{threshold}: {found}");
+        }
+        let unknown = Source::new("thresholds.yaml".to_owned(), "defaults: {}\n".to_owned());
+        let refused = Thresholds::load(&Arc::new(unknown))
+            .expect_err("an unknown key")
+            .to_string();
+        assert!(refused.contains("defaults"), "{refused}");
+        for good in [
+            "0",
+            "1",
+            "{ max: 9.8, mean: 9.5, spread: 0, samples: 1 }",
+            "{ min-score: 0.9, max-empty: 1 }",
+        ] {
+            assert_eq!(problems(good), "", "{good}");
+        }
+    }
+}

@@ -110,6 +110,20 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_launch_is_a_time_and_what_was_written_two_seconds_before_it_is_of_it() {
+        let launch = launched(" 10 ").expect("a time");
+        assert_eq!(launch, SystemTime::UNIX_EPOCH + Duration::from_secs(10));
+        assert_eq!([launched(""), launched("-1"), launched("1.5")], [None; 3]);
+        let file = tempfile::NamedTempFile::new().expect("a file");
+        let written = |seconds: u64, nanos: u32| {
+            let time = SystemTime::UNIX_EPOCH + Duration::new(seconds, nanos);
+            file.as_file().set_modified(time).expect("set");
+            is_younger(&file.as_file().metadata().expect("there"), launch)
+        };
+        assert!(written(8, 0) && written(11, 0) && !written(7, 999_000_000));
+    }
+
+    #[test]
     fn of_slurms_jobs_the_newest_by_number_counts() {
         let root = tempfile::tempdir().expect("a folder");
         for job in ["slurm_job-99", "slurm_job-100", "slurm_job-x", "other-200"] {

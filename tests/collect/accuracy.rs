@@ -197,12 +197,17 @@ fn lying_outputs_are_refused() {
 #[test]
 fn outputs_without_metadata_are_nobodys() {
     let sweep = Sweep::new();
+    // What lies below a set is that set's; this lies beside one.
+    sweep.set("eval_b", &meta(16), 0.9);
+    sweep.file("eval_b/accuracy/aime25/metrics.json", &aime());
+    let whole = sweep.evals(&["--strict"]);
+    assert_eq!(rows(&whole), [("aime25".to_owned(), 0.85), ("plain".to_owned(), 0.9)]);
     sweep.file("eval_a/metrics.json", &aime());
     let printed = sweep.evals(&[]);
-    assert_eq!(rows(&printed), []);
-    assert!(
-        printed["problems"].to_string().contains("no meta_env.json"),
-        "{printed}"
+    assert_eq!(rows(&printed), rows(&whole));
+    assert_eq!(
+        printed["problems"],
+        json!(["artifacts/eval_a: there are results, but no meta_env.json"])
     );
 }
 

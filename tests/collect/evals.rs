@@ -1,9 +1,9 @@
-//! `sweepctl collect evals`.
+//! `sweepctl collect evals`: from sets to rows.
 
 use serde_json::{Value, json};
 
-use super::{JOB, OTHER, Sweep, attempt, column};
-use crate::fixture::{batch, envelope, every_case, meta, multinode_envelope, read_json, result, run, sweepctl, write};
+use super::{Sweep, column};
+use crate::fixture::{batch, every_case, meta, read_json, result, run, sweepctl, write};
 
 #[test]
 fn the_corpus_gives_its_rows() {
@@ -97,124 +97,6 @@ fn a_batch_gives_a_row_for_each_point_that_completed() {
 }
 
 #[test]
-fn the_newest_attempt_counts_and_the_others_are_listed() {
-    let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.1);
-    sweep.set("b", &attempt(JOB, 7, 10), 0.2);
-    sweep.set("c", &attempt(JOB, 7, 9), 0.3);
-    sweep.set("d", &attempt(OTHER, 7, 1), 0.4);
-    let printed = sweep.evals(&["--strict"]);
-    assert_eq!(column(&printed, "rows", "score"), [0.2, 0.4]);
-    assert_eq!(column(&printed, "jobs", "state"), ["superseded", "superseded"]);
-    assert_eq!(
-        printed["jobs"][1]["reason"],
-        "artifacts/c: attempt 9 of run 7, there is a newer one"
-    );
-    // A later run is newer than every attempt of an earlier one.
-    sweep.set("e", &attempt(JOB, 8, 1), 0.5);
-    assert_eq!(column(&sweep.evals(&[]), "rows", "score"), [0.4, 0.5]);
-    sweep.set("f", &attempt(JOB, 8, 1), 0.6);
-    let (code, printed, stderr) = sweep.collect("evals", &["--strict"]);
-    assert_eq!(code, 1, "{stderr}");
-    assert_eq!(column(&printed, "rows", "score"), [0.4, 0.5]);
-    assert!(
-        stderr.contains("artifacts/f: the same attempt at the same job as artifacts/e"),
-        "{stderr}"
-    );
-}
-
-#[test]
-fn of_attempts_without_numbers_the_newest_by_its_results_counts() {
-    let sweep = Sweep::new();
-    for (folder, time, score) in [
-        ("c", "2026-11-02T00-00-00", 0.3),
-        ("a", "2026-11-03T00-00-00.5", 0.1),
-        ("b", "2026-11-03T00-00-00", 0.2),
-    ] {
-        let mut meta = meta(64);
-        meta["job_id"] = json!(JOB);
-        sweep.file(&format!("{folder}/meta_env.json"), &meta);
-        sweep.file(&format!("{folder}/results_{time}.json"), &result("plain", score));
-    }
-    let printed = sweep.evals(&["--strict"]);
-    assert_eq!(column(&printed, "rows", "score"), [0.1]);
-    let reasons = column(&printed, "jobs", "reason");
-    assert_eq!(
-        reasons[0],
-        "artifacts/b: an attempt without a number, there is a newer one"
-    );
-    assert_eq!(reasons.len(), 2);
-}
-
-#[test]
-fn an_attempt_that_left_no_result_hides_none_that_did() {
-    let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.9);
-    sweep.file("b/meta_env.json", &attempt(JOB, 7, 2));
-    sweep.file("c/meta_env.json", &attempt(JOB, 7, 3));
-    write(sweep.path().join("artifacts/c/results.json"), "{\"results\": ");
-    sweep.plan(&json!([envelope(JOB, 64)]));
-    let printed = sweep.evals(&["--strict", "--plan", "plan.json"]);
-    assert_eq!(column(&printed, "rows", "score"), [0.9]);
-    assert_eq!(column(&printed, "jobs", "state"), ["done", "superseded", "superseded"]);
-    assert_eq!(
-        printed["jobs"][1]["reason"],
-        "artifacts/b: attempt 2 of run 7 left no result, another one did"
-    );
-}
-
-#[test]
-fn a_set_that_contradicts_its_job_hides_no_attempt_that_does_not() {
-    let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.91);
-    let mut other = attempt(JOB, 7, 2);
-    other["precision"] = json!("fp4");
-    sweep.set("b", &other, 0.92);
-    // This artifact is of the one job, what lies in it of another.
-    sweep.set(&format!("eval_m1_8k1k_{JOB}"), &attempt(OTHER, 7, 3), 0.93);
-    sweep.plan(&json!([envelope(JOB, 64), envelope(OTHER, 64)]));
-    let printed = sweep.evals(&["--plan", "plan.json"]);
-    assert_eq!(column(&printed, "rows", "score"), [0.91]);
-    let states = ["done", "missing", "superseded", "superseded"];
-    assert_eq!(column(&printed, "jobs", "state"), states);
-    assert_eq!(
-        printed["jobs"][2]["reason"],
-        "artifacts/b: attempt 2 of run 7 contradicts the job, another one does not"
-    );
-    let (code, printed, stderr) = sweep.collect("evals", &["--plan", "plan.json", "--strict"]);
-    assert_eq!((code, printed["problems"].as_array().map(Vec::len)), (1, Some(2)));
-    for wanted in ["`precision` is \"fp4\", the job's is \"fp8\"", "`job_id` is"] {
-        assert!(stderr.contains(wanted), "{stderr}");
-    }
-    // Alone it leaves the job without a result.
-    std::fs::remove_dir_all(sweep.path().join("artifacts/a")).expect("removed");
-    let (_, printed, _) = sweep.collect("evals", &["--plan", "plan.json"]);
-    assert_eq!(printed["rows"], json!([]));
-    assert_eq!(printed["jobs"][0]["state"], "failed");
-    assert_eq!(printed["problems"].as_array().map(Vec::len), Some(2));
-}
-
-#[test]
-fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
-    let sweep = Sweep::new();
-    sweep.set("a", &attempt(JOB, 7, 1), 0.9);
-    let mut limited = envelope(JOB, 64);
-    limited["overrides"] = json!({"eval-limit": "100"});
-    sweep.plan(&json!([limited]));
-    let summary = sweep.path().join("summary.md");
-    let mut command = sweepctl(sweep.path());
-    command.args(["collect", "evals", "artifacts", "--plan", "plan.json", "--strict"]);
-    let (code, stdout, stderr) = run(command.env("GITHUB_STEP_SUMMARY", &summary));
-    assert_eq!(code, 0, "{stderr}");
-    let printed: Value = serde_json::from_str(&stdout).expect("JSON");
-    assert_eq!(printed["rows"][0]["diagnostic"], true);
-    assert_eq!(printed["jobs"][0]["reason"], "diagnostic: a limit on samples was set");
-    assert_eq!(printed["jobs"][0]["diagnostic"], true);
-    let summary = std::fs::read_to_string(summary).expect("a summary");
-    assert!(summary.contains("100 (diagnostic)"), "{summary}");
-}
-
-#[test]
 fn a_score_is_strict_else_accuracy_else_flexible() {
     let row = |metrics: Value, declared: &str| {
         let sweep = Sweep::new();
@@ -230,6 +112,8 @@ fn a_score_is_strict_else_accuracy_else_flexible() {
                      "exact_match_stderr,strict-match": "N/A"});
     let strict = row(all, "exact_match");
     assert_eq!(scored(&strict), (json!(0.1), json!("em_strict"), json!("N/A")));
+    let odd = row(json!({"acc,none": 0.2, "acc_stderr,none": "odd"}), "acc");
+    assert_eq!(scored(&odd).2, Value::Null);
     assert_eq!(
         (&strict["em_flexible"], &strict["em_strict_se"]),
         (&json!(0.3), &json!("N/A"))
@@ -302,6 +186,10 @@ fn a_group_has_a_row_only_where_none_of_its_tasks_has_one() {
     assert_eq!(column(&printed, "rows", "task"), ["plain", "second"]);
     assert_eq!(column(&printed, "rows", "n_eff"), [100, 7]);
     // A group speaks for its tasks only where none of them does.
+    let mut half = group.clone();
+    half["results"].as_object_mut().expect("results").remove("second");
+    sweep.file("a/results.json", &half);
+    assert_eq!(column(&sweep.evals(&[]), "rows", "task"), ["plain"]);
     let results = group["results"].as_object_mut().expect("results");
     results.remove("plain");
     results.remove("second");
@@ -340,6 +228,44 @@ fn metadata_in_any_spelling_gives_typed_rows() {
         (&row["framework"], &row["spec_decoding"]),
         (&json!("sglang"), &json!("unknown"))
     );
+}
+
+#[test]
+fn many_nodes_are_told_by_their_sides() {
+    let sweep = Sweep::new();
+    let mut many = meta(64);
+    for (name, value) in [
+        ("is_multinode", json!(true)),
+        ("prefill_tp", json!(4)),
+        ("prefill_num_workers", json!(2)),
+        ("decode_num_workers", json!(3)),
+        ("dp_attention", json!("mixed")),
+        ("model", json!("an alias")),
+    ] {
+        many[name] = value;
+    }
+    sweep.set("a", &many, 0.9);
+    many["prefill_dp_attention"] = json!(true);
+    many["decode_dp_attention"] = json!("False");
+    sweep.set("b", &many, 0.8);
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "evals", "artifacts", "--strict"]);
+    let (code, stdout, stderr) = run(command.env("GITHUB_STEP_SUMMARY", &summary));
+    assert_eq!(code, 0, "{stderr}");
+    let printed: Value = serde_json::from_str(&stdout).expect("JSON");
+    let flags = ["mixed", "prefill=true,decode=false"].map(Value::from);
+    assert_eq!(column(&printed, "rows", "dp_attention"), flags);
+    // The result says which model was asked.
+    assert_eq!(column(&printed, "rows", "model"), ["org/model"; 2]);
+    let text = std::fs::read_to_string(summary).expect("a summary");
+    for part in [
+        "### Eval results: 2 rows of 2 sets\n\n#### Multi node\n\n| Model |",
+        "| 8192/1024 | 2x tp4 ep1 dpa mixed | 3x tp8 ep1 dpa mixed | 64 | plain | 0.9000 ± 0.0200 (em_strict) | 100 |",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+    assert!(!text.contains("Single node"), "{text}");
 }
 
 #[test]
@@ -382,6 +308,8 @@ fn a_broken_set_loses_only_itself() {
         "failed/results.json",
         &json!({"integration_error": "no sandbox", "results": {}}),
     );
+    sweep.file("none/meta_env.json", &meta(6));
+    sweep.file("none/results.json", &json!({"results": {}}));
     let printed = sweep.evals(&[]);
     assert_eq!(column(&printed, "rows", "conc"), [1]);
     let wanted = [
@@ -391,6 +319,7 @@ fn a_broken_set_loses_only_itself() {
         "artifacts/empty: there is no result file",
         "artifacts/failed/results.json: the eval itself failed: no sandbox",
         "artifacts/half/results.json is empty",
+        "artifacts/none/results.json: `results` holds no task",
         "artifacts/zero/results.json: `plain` evaluated 0 samples",
     ];
     assert_eq!(printed["problems"], json!(wanted));
@@ -424,102 +353,6 @@ fn links_are_not_followed() {
         "artifacts/b/results.json cannot be read: it is a link, and links are refused",
     ];
     assert_eq!(printed["problems"], json!(wanted));
-}
-
-#[test]
-fn no_set_is_a_message_and_a_failure_only_of_a_plan() {
-    let sweep = Sweep::new();
-    let nothing = "there is no eval result in artifacts\n";
-    let (code, printed, stderr) = sweep.collect("evals", &[]);
-    assert_eq!((code, &printed["rows"]), (0, &json!([])));
-    assert_eq!(stderr, nothing);
-    // A folder that is not there may be one that was misspelled.
-    for what in ["evals", "results"] {
-        let (code, printed, stderr) = sweep.collect(what, &["--strict"]);
-        assert_eq!((code, &printed["rows"]), (1, &json!([])));
-        assert!(stderr.contains("the folder artifacts was not found"), "{stderr}");
-    }
-    std::fs::create_dir(sweep.path().join("artifacts")).expect("created");
-    let (code, printed, stderr) = sweep.collect("evals", &["--strict"]);
-    assert_eq!((code, &printed["rows"]), (0, &json!([])));
-    assert_eq!(stderr, nothing);
-    assert_eq!(read_json(&sweep.path().join("agg_eval_all.json")), json!([]));
-    let mut no_eval = envelope(JOB, 64);
-    no_eval["row"]["run-eval"] = json!(false);
-    no_eval["row"]["eval-only"] = json!(false);
-    sweep.plan(&json!([no_eval]));
-    assert_eq!(sweep.collect("evals", &["--plan", "plan.json"]).0, 0);
-    sweep.plan(&json!([envelope(JOB, 64)]));
-    let (code, _, stderr) = sweep.collect("evals", &["--plan", "plan.json"]);
-    assert_eq!(code, 1);
-    assert!(
-        stderr.contains("no eval result arrived in artifacts, the plan has 1"),
-        "{stderr}"
-    );
-}
-
-#[test]
-fn every_planned_eval_is_accounted_for() {
-    let ids = [
-        "000000000001",
-        "000000000002",
-        "000000000003",
-        "000000000004",
-        "000000000005",
-        "000000000006",
-    ];
-    let sweep = Sweep::new();
-    sweep.set("a", &attempt(ids[0], 1, 1), 0.9);
-    sweep.set("b", &attempt(ids[0], 1, 2), 0.9);
-    sweep.file("c/meta_env.json", &attempt(ids[1], 1, 1));
-    // This one's metadata is lost: the folder still says whose it is.
-    write(
-        sweep
-            .path()
-            .join(format!("artifacts/eval_m1_8k1k_{}/meta_env.json", ids[3])),
-        "",
-    );
-    let mut half = batch(&json!([16, 32]), &json!([16]), &json!([32]));
-    half["job_id"] = json!(ids[4]);
-    (half["is_multinode"], half["tp"]) = (json!(true), json!(4));
-    sweep.file("d/meta_env.json", &half);
-    sweep.file("d/results_conc16.json", &result("plain", 0.9));
-    sweep.set(&format!("eval_m1_8k1k_{}", ids[5]), &meta(64), 0.9);
-    sweep.set("e", &attempt("ffffffffffff", 1, 1), 0.9);
-    sweep.set("f", &meta(8), 0.9);
-    let mut plan: Vec<Value> = ids.iter().map(|id| envelope(id, 64)).collect();
-    plan[4] = multinode_envelope(ids[4], &[16, 32]);
-    sweep.plan(&json!(plan));
-    let printed = sweep.evals(&["--plan", "plan.json"]);
-    let states = ["done", "failed", "missing", "failed", "failed", "done", "superseded"];
-    assert_eq!(column(&printed, "jobs", "state"), states);
-    assert_eq!(printed["jobs"][1]["reason"], "artifacts/c: there is no result file");
-    assert_eq!(printed["jobs"][4]["reason"], "artifacts/d: nothing at concurrency 32");
-    assert_eq!(printed["jobs"][6]["name"], "m1 c64");
-    assert_eq!(printed["unplanned"], json!(["artifacts/e", "artifacts/f"]));
-    let (code, _, stderr) = sweep.collect("evals", &["--plan", "plan.json", "--strict"]);
-    assert_eq!(code, 1);
-    assert!(
-        stderr.contains("m1 c64 (000000000003) is missing: no result arrived"),
-        "{stderr}"
-    );
-}
-
-#[test]
-fn a_plan_that_cannot_be_read_is_an_error() {
-    let sweep = Sweep::new();
-    sweep.set("a", &meta(1), 0.9);
-    let mut twice = json!([envelope(JOB, 64), envelope(JOB, 64)]);
-    for (plan, wanted) in [
-        (json!({}), "is not a list of envelopes"),
-        (json!([{"id": "x"}]), "missing field `name`"),
-        (twice.take(), "twice"),
-    ] {
-        sweep.plan(&plan);
-        let (code, _, stderr) = sweep.collect("evals", &["--plan", "plan.json"]);
-        assert_eq!(code, 1);
-        assert!(stderr.contains(wanted), "{stderr}");
-    }
 }
 
 #[test]

@@ -4,29 +4,34 @@ mod accuracy;
 mod benchmark;
 mod beside;
 mod evals;
+mod planned;
 mod results;
 
-use std::path::Path;
+use std::ops::Deref;
 
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
-use crate::fixture::{meta, result, run, sweepctl, write};
+use crate::fixture::folder::Folder;
+use crate::fixture::{meta, result, run, sweepctl};
 
 /// A folder with `artifacts/`.
-struct Sweep(TempDir);
+struct Sweep(Folder);
+
+impl Deref for Sweep {
+    type Target = Folder;
+
+    fn deref(&self) -> &Folder {
+        &self.0
+    }
+}
 
 impl Sweep {
     fn new() -> Self {
-        Self(tempfile::tempdir().expect("a folder"))
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
+        Self(Folder::new())
     }
 
     fn file(&self, name: &str, value: &Value) {
-        write(self.path().join("artifacts").join(name), value.to_string());
+        self.0.file(&format!("artifacts/{name}"), value);
     }
 
     /// A set of one task at one concurrency.
@@ -39,7 +44,7 @@ impl Sweep {
     }
 
     fn plan(&self, envelopes: &Value) {
-        write(self.path().join("plan.json"), envelopes.to_string());
+        self.0.file("plan.json", envelopes);
     }
 
     fn collect(&self, what: &str, args: &[&str]) -> (i32, Value, String) {

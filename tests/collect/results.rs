@@ -150,3 +150,37 @@ fn a_folder_that_is_not_there_is_refused_unless_a_plan_says_what_is_missing() {
         assert!(stderr.contains("the folder `nowhere` is not found"), "{stderr}");
     }
 }
+
+#[test]
+fn a_summary_shows_what_is_not_as_planned_and_how_each_point_is_spread() {
+    let sweep = Sweep::new();
+    sweep.file("agg_one.json", &aggregate(64, 1.5));
+    let mut many = aggregate(32, 2.0);
+    for (name, value) in [
+        ("is_multinode", json!(true)),
+        ("prefill_num_workers", json!(2)),
+        ("prefill_tp", json!(4)),
+        ("decode_num_workers", json!(1)),
+        ("decode_tp", json!(8)),
+        ("median_ttft", json!(0.25)),
+    ] {
+        many[name] = value;
+    }
+    sweep.file("agg_many.json", &many);
+    let mut planned = envelope("000000000001", 64);
+    planned["row"]["eval-only"] = json!(false);
+    sweep.plan(&json!([planned]));
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "results", "artifacts", "--plan", "plan.json"]);
+    assert_eq!(run(command.env("GITHUB_STEP_SUMMARY", &summary)).0, 0);
+    let text = std::fs::read_to_string(summary).expect("a summary");
+    for part in [
+        "### Throughput results: 2 rows\n\n#### Jobs: 0 done, 1 missing\n\n| Job |",
+        "\n#### Not in the plan\n\n- artifacts/agg_many.json\n- artifacts/agg_one.json\n\n#### Results\n\n| Model |",
+        "| 1024/1024 | tp8 ep- | 64 | 1.500 | - | - |",
+        "| 1024/1024 | prefill 2x tp4, decode 1x tp8 | 32 | 2.000 | - | 0.250 |",
+    ] {
+        assert!(text.contains(part), "no {part:?} in\n{text}");
+    }
+}

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::set::{RESULT, SAMPLES, Set};
 use crate::fixture::multinode_envelope;
+use crate::fixture::set::{RESULT, SAMPLES, Set};
 
 /// A good set of a job without a suite: its tasks, and its thresholds.
 fn fleet(tasks: &[&str], thresholds: &str) -> Set {
@@ -59,6 +59,10 @@ fn a_job_without_a_suite_is_held_to_the_default_task_or_to_what_its_thresholds_n
                 "{tasks:?} under {thresholds}: exit {code}, not {wanted:?}\n{said}"
             ));
         }
+    }
+    let beside = fleet(&["GSM8K", "arc"], "default: { arc: 0.9 }").judge();
+    if beside.0 != 1 || !beside.1.contains(lacking) {
+        misses.push(format!("beside another: {beside:?}"));
     }
     for name in ["GSM8K", "gsm8k ", " gsm8k"] {
         // Not even where a threshold names it so.

@@ -15,7 +15,7 @@ use sweepctl::matrix::envelope::Envelope;
 use sweepctl::step::collect::evals::{self, Evals, Order};
 use sweepctl::step::validate::{self, Asked, Report, Request};
 
-use super::set::{ID, RESULT, SAMPLES, samples};
+use crate::fixture::set::{ID, RESULT, SAMPLES, samples};
 use crate::fixture::{batch, envelope, meta, result, write};
 
 /// JSON as Python writes it, with the order of its keys.

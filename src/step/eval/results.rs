@@ -139,6 +139,7 @@ mod tests {
         assert!(check(folder.path(), "t").expect_err("no task").contains("holds `t`"));
         write("results_1.json", r#"{"results": {"t": {"exact_match,none": NaN}}}"#);
         assert_eq!(check(folder.path(), "t"), Err("left no sample*.jsonl".to_owned()));
+        write("results_2.json", "{");
         write("samples_t_1.jsonl", "{}\n{\"doc");
         assert!(check(folder.path(), "t").expect_err("cut").contains("cut off"));
         write("samples_t_1.jsonl", "{}\n");

@@ -36,7 +36,7 @@ impl Text {
             (0..=0x7f, 0) => self.code(u32::from(byte)),
             (0xc0..=0xdf, 0) => (self.code, self.left) = (u32::from(byte & 0x1f), 1),
             (0xe0..=0xef, 0) => (self.code, self.left) = (u32::from(byte & 0x0f), 2),
-            (0xf0..=0xf7, 0) => (self.code, self.left) = (u32::from(byte & 0x07), 3),
+            // No letter of four bytes is blank.
             _ => self.spoken = true,
         }
     }

@@ -399,6 +399,16 @@ mod tests {
     }
 
     #[test]
+    fn the_tasks_of_a_group_stand_in_the_order_of_the_file() {
+        let file = file(
+            r#"{"group_subtasks": {"g": ["b", "h", "c"], "h": ["a"]},
+                "configs": {"b": {"metric_list": [{"metric": "f1"}]}, "a": {"metric_list": [{"metric": "acc"}]}}}"#,
+        );
+        assert_eq!(file.leaves("g"), ["b", "a", "c"]);
+        assert_eq!(file.declared_metrics("g"), ["f1", "acc"]);
+    }
+
+    #[test]
     fn strange_values_read_as_absent() {
         let file = file(r#"{"results": {"a": 3, "b": {"x": [1]}}, "n-samples": [], "configs": null, "config": "x"}"#);
         let tasks: Vec<_> = file.tasks().collect();

@@ -362,3 +362,47 @@ fn whole(cell: &Cell) -> Option<u64> {
         cell => cell.integer(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meta(text: &str) -> MetaEnv {
+        json::parse_object(text.as_bytes()).expect("metadata")
+    }
+
+    #[test]
+    fn a_set_without_a_job_is_told_by_its_recipe_or_else_by_its_age() {
+        let row = r#"{"image": "i", "model": "org/m", "model-prefix": "m", "precision": "fp8", "framework": "vllm",
+            "runner": "h200", "isl": 1024, "osl": 1024, "tp": 8, "pp": 1, "dcp-size": 1, "pcp-size": 1, "ep": 1,
+            "dp-attn": false, "spec-decoding": "none", "conc": 4, "max-model-len": 2304, "exp-name": "m_1k1k",
+            "disagg": false, "run-eval": true, "recipe-fingerprint": "0123"}"#;
+        let job =
+            format!(r#"{{"id": "0123456789ab", "name": "m", "runs-on": "h200", "timeout-minutes": 9, "row": {row}}}"#);
+        let job: Envelope = serde_json::from_str(&job).expect("an envelope");
+        let named = meta(r#"{"recipe_fingerprint": "0123"}"#);
+        let unnamed = meta(r#"{"recipe_fingerprint": " "}"#);
+        for younger in [None, Some(true)] {
+            assert_eq!(named.owner(&job, ("", ""), younger), Owner::Job);
+            assert_eq!(unnamed.owner(&job, ("", ""), younger), Owner::Job);
+        }
+        assert_eq!(named.owner(&job, ("", ""), Some(false)), Owner::Job);
+        let Owner::Other(why) = unnamed.owner(&job, ("", ""), Some(false)) else {
+            panic!("it is older, and names nothing");
+        };
+        assert_eq!(
+            sentences(&why),
+            "it is older than the launch, and names neither job nor recipe"
+        );
+        let other = meta(r#"{"recipe_fingerprint": "4567"}"#).owner(&job, ("", ""), Some(true));
+        assert!(matches!(other, Owner::Other(_)), "{other:?}");
+    }
+
+    #[test]
+    fn only_what_is_known_is_written() {
+        let text = serde_json::to_string(&MetaEnv::default()).expect("JSON");
+        assert_eq!(text, "{}");
+        let counted = meta(r#"{"answers": {"asked": 3}}"#);
+        assert!(serde_json::to_string(&counted).expect("JSON").contains("\"asked\":3"));
+    }
+}

@@ -116,7 +116,24 @@ mod tests {
     }
 
     #[test]
+    fn questions_are_told_apart_by_any_id() {
+        let questions = |ids: &[&str]| {
+            let line = |id: &&str| format!("{{\"doc_id\": {id}, \"resps\": [[\"x\"]]}}\n");
+            counted(&ids.iter().map(line).collect::<String>()).map(|(total, _)| total)
+        };
+        assert_eq!(questions(&["1", "-1", "1.5", "15", "\"a\"", "\"b\""]), Ok(6));
+        assert_eq!(
+            questions(&[r#""x\u00e9""#, r#""x\u00e8""#, r#""\u0065""#, "\"e\""]),
+            Ok(3)
+        );
+        // An empty id is none: such questions are counted by their place.
+        assert_eq!(questions(&["\"\"", "\"\""]), Ok(2));
+    }
+
+    #[test]
     fn only_the_answers_of_the_line_itself_count() {
+        // A key is the same however it is escaped.
+        assert_eq!(counted(r#"{"\u0072es\u0070s": [["x"]]}"#), Ok((1, 0)));
         let text =
             r#"{"doc": {"resps": [""]}, "a": "resps", "b": [""], "resps": [["x"]], "target": "", "xresps": [""]}"#;
         assert_eq!(counted(text), Ok((1, 0)));

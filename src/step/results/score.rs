@@ -287,6 +287,28 @@ mod tests {
     }
 
     #[test]
+    fn an_accuracy_counts_under_any_filter_where_none_is_unfiltered() {
+        for metric in ["acc", "acc_norm"] {
+            let key = format!("{metric},own");
+            let line = format!(r#"{{"exact_match,flexible-extract": 0.1, "f1,none": 0.2, "{key}": 0.3}}"#);
+            let found = chosen(&line, "{}", None).expect("a score");
+            assert_eq!(found.0, key);
+            let both = line.replace('}', &format!(r#", "{metric},none": 0.4}}"#));
+            assert_eq!(chosen(&both, "{}", None).expect("a score").0, format!("{metric},none"));
+        }
+    }
+
+    #[test]
+    fn a_message_lists_the_first_metrics_by_name() {
+        let metrics: Vec<String> = (0..12).rev().map(|at| format!(r#""m{at:02},none": 0.1"#)).collect();
+        let why = chosen(&format!("{{{}}}", metrics.join(", ")), "{}", Some("f1")).expect_err("not there");
+        let listed: Vec<String> = (0..LISTED).map(|at| format!("m{at:02},none")).collect();
+        assert!(why.ends_with(&format!("; it has {}", listed.join(", "))), "{why}");
+        let why = chosen(r#"{"alias": "t"}"#, "{}", Some("f1")).expect_err("not there");
+        assert!(why.ends_with("; it has none"), "{why}");
+    }
+
+    #[test]
     fn the_order_of_keys_does_not_choose_among_declared_filters() {
         let config = r#"{"metric_list": [{"metric": "exact_match"}],
                          "filter_list": [{"name": "get-answer"}, {"name": "other"}]}"#;

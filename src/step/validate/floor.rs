@@ -58,8 +58,9 @@ pub(crate) fn of_published(threshold: Option<&Threshold>, bound: Bound, count: O
 fn scaled(calibrated: &Calibrated, value: f64, count: f64) -> Option<(u64, f64, f64)> {
     let (mean, samples) = (calibrated.mean?, calibrated.samples?);
     let ratio = (samples as f64 / count).sqrt();
+    // Without samples the ratio is no number that a floor can have.
     let scaled = mean - (mean - value) * ratio;
-    (count > 0.0 && scaled.is_finite()).then_some((samples, count, scaled.max(0.0)))
+    scaled.is_finite().then_some((samples, count, scaled.max(0.0)))
 }
 
 /// What is known about the runs that a threshold was calibrated on.

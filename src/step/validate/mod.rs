@@ -148,13 +148,11 @@ impl Request {
                 None => Limit::None,
             };
         };
+        // An envelope holds a whole number or `full`.
         let limit = envelope.overrides.asked.eval_limit.as_deref().unwrap_or("");
-        match (is_limit(limit), limit.trim().parse::<f64>()) {
-            (false, _) => Limit::None,
-            (true, Ok(samples)) if samples > 0.0 && samples.is_finite() => Limit::Samples(samples),
-            // No framework takes such a number: the whole split was evaluated, or nothing was.
-            (true, Ok(_)) => Limit::None,
-            (true, Err(_)) => Limit::Unknown,
+        match limit.parse::<f64>() {
+            Ok(samples) if samples > 0.0 => Limit::Samples(samples),
+            _ => Limit::None,
         }
     }
 }
@@ -188,7 +186,7 @@ pub fn parse_concs(text: &str) -> Result<Vec<u64>, Problem> {
     let mut concs = Vec::new();
     for word in text.split_whitespace() {
         match word.parse::<u64>() {
-            Ok(conc) if conc > 0 && concs.contains(&conc) => return Err(refused(format!("`{word}` stands twice"))),
+            Ok(conc) if concs.contains(&conc) => return Err(refused(format!("`{word}` stands twice"))),
             Ok(conc) if conc > 0 => concs.push(conc),
             _ => return Err(refused(format!("`{word}` is no concurrency"))),
         }

@@ -142,7 +142,6 @@ impl Scanner {
 
     fn plain(&mut self, byte: u8) -> Result<(), String> {
         if byte.is_ascii_whitespace() {
-            self.in_word = false;
             return Ok(());
         }
         if self.levels.is_empty() && (self.line.begun || byte != b'{') {
@@ -217,7 +216,7 @@ impl Scanner {
         match self.field {
             Field::Question | Field::Filter => self.hash = hash(self.hash, byte),
             // An answer that is `null` is none; a number or a flag is one.
-            Field::Answers if self.levels.len() > 1 && starts => self.line.spoken |= byte != b'n',
+            Field::Answers if starts => self.line.spoken |= byte != b'n',
             _ => {}
         }
     }
@@ -248,7 +247,6 @@ impl Scanner {
     fn escaped(&mut self, code: u32) {
         match u8::try_from(code) {
             Ok(byte) if byte.is_ascii() => self.letter(byte),
-            _ if self.in_key => self.letter(u8::MAX),
             _ if self.field == Field::Answers => self.text.code(code),
             _ => code.to_le_bytes().into_iter().for_each(|byte| self.letter(byte)),
         }
@@ -257,7 +255,6 @@ impl Scanner {
     fn end_text(&mut self) -> Result<(), String> {
         self.place = Place::Plain;
         if self.in_key {
-            self.in_key = false;
             if self.levels.len() == 1 {
                 self.field = Field::of(&self.key[..self.key_length]);
                 self.hash = HASH_START;
@@ -270,7 +267,7 @@ impl Scanner {
                     return Err(self.here("has a key twice"));
                 }
             }
-        } else if self.field == Field::Answers && self.levels.len() > 1 {
+        } else if self.field == Field::Answers {
             self.line.spoken |= self.text.is_spoken();
         }
         Ok(())
@@ -281,7 +278,6 @@ impl Scanner {
             return Err(self.here("is cut off"));
         }
         self.end_value();
-        self.in_word = false;
         let line = std::mem::take(&mut self.line);
         self.tally.add(line).map_err(|what| self.here(what))
     }
