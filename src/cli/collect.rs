@@ -131,7 +131,7 @@ struct Printed<'a, R> {
 impl Evals {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
-        common.there().map_err(Problems::from)?;
+        common.there();
         let (plan, thresholds) = both(common.plan(), Thresholds::here(self.thresholds.as_deref()))?;
         let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
@@ -153,7 +153,7 @@ impl Evals {
 impl Results {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
-        common.there().map_err(Problems::from)?;
+        common.there();
         let plan = common.plan()?;
         let path = common.out.join(format!("agg_{}.json", self.name));
         let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
@@ -174,15 +174,14 @@ impl Common {
         Ok(self.plan.as_deref().map(plan_files::envelopes).transpose()?)
     }
 
-    /// Refuses a folder that is not there. With a plan it may be missing, as after a download of nothing: every job of
-    /// the plan is then said to be missing.
-    fn there(&self) -> Result<(), Problem> {
+    /// Says that the folder is not there. After a download of nothing it is not; a plan then says what is missing.
+    fn there(&self) {
         if self.plan.is_some() || self.dir.exists() {
-            return Ok(());
+            return;
         }
         let name = file::shown(&self.dir);
         let problem = Problem::file(&name, format!("the folder `{name}` is not found"));
-        Err(problem.hint("name the folder that the artifacts were downloaded to"))
+        annotate::warn(&[problem.hint("name the folder that the artifacts were downloaded to")]);
     }
 
     fn dir(&self) -> PathBuf {

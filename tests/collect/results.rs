@@ -142,11 +142,11 @@ fn a_step_needs_neither_a_shell_nor_jq() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_refused_unless_a_plan_says_what_is_missing() {
+fn a_folder_that_is_not_there_is_told() {
     let folder = tempfile::tempdir().expect("a folder");
     for what in ["results", "evals"] {
         let (code, _, stderr) = run(sweepctl(folder.path()).args(["collect", what, "nowhere"]));
-        assert_eq!(code, 1);
+        assert_eq!(code, 0);
         assert!(stderr.contains("the folder `nowhere` is not found"), "{stderr}");
     }
 }

@@ -130,7 +130,7 @@ fn a_failing_model_fails_the_gate_and_its_job_is_named() {
     assert_eq!(said["jobs"][0]["verdict"], json!("done"));
     assert_eq!(said["jobs"][1]["verdict"], json!("gate-failed"), "{said}");
     assert!(
-        done.stderr.contains("stub eval c4 (bbbbbbbbbbb2): gate failed: "),
+        done.stderr.contains("(gate failed: stub eval c4, bbbbbbbbbbb2)"),
         "{}",
         done.stderr
     );

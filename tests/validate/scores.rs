@@ -287,7 +287,7 @@ fn a_score_under_its_floor_comes_with_what_became_of_the_answers() {
         "{text}"
     );
     for part in [
-        " Result | Task | Metric |",
+        " File | Task | Metric |",
         "\n| results.json | plain | exact_match,strict-match | 0.5000 | 0.0200 | 0.9 (default) | FAIL |\n",
     ] {
         assert!(table.contains(part), "{text}");
