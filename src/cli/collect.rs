@@ -131,7 +131,6 @@ struct Printed<'a, R> {
 impl Evals {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
-        common.there();
         let (plan, thresholds) = both(common.plan(), Thresholds::here(self.thresholds.as_deref()))?;
         let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
@@ -153,7 +152,6 @@ impl Evals {
 impl Results {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
-        common.there();
         let plan = common.plan()?;
         let path = common.out.join(format!("agg_{}.json", self.name));
         let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
@@ -172,16 +170,6 @@ impl Results {
 impl Common {
     fn plan(&self) -> Result<Option<Vec<Envelope>>, Problems> {
         Ok(self.plan.as_deref().map(plan_files::envelopes).transpose()?)
-    }
-
-    /// Says that the folder is not there. After a download of nothing it is not; a plan then says what is missing.
-    fn there(&self) {
-        if self.plan.is_some() || self.dir.exists() {
-            return;
-        }
-        let name = file::shown(&self.dir);
-        let problem = Problem::file(&name, format!("the folder `{name}` is not found"));
-        annotate::warn(&[problem.hint("name the folder that the artifacts were downloaded to")]);
     }
 
     fn dir(&self) -> PathBuf {
@@ -263,7 +251,8 @@ pub(super) fn finish(
         );
     }
     if nothing && open.is_empty() {
-        anstream::eprintln!("there is no {what} in {dir}");
+        let why = if is_there { "" } else { ": the folder was not found" };
+        anstream::eprintln!("there is no {what} in {dir}{why}");
     }
     let fails = strict || (nothing && !open.is_empty());
     if nothing && !open.is_empty() {

@@ -198,7 +198,10 @@ fn no_set_is_a_message_and_a_failure_only_of_a_plan() {
     let nothing = "there is no eval result in artifacts\n";
     let (code, printed, stderr) = sweep.collect("evals", &[]);
     assert_eq!((code, &printed["rows"]), (0, &json!([])));
-    assert_eq!(stderr, nothing);
+    assert_eq!(
+        stderr,
+        "there is no eval result in artifacts: the folder was not found\n"
+    );
     // A folder that is not there may be one that was misspelled.
     for what in ["evals", "results"] {
         let (code, printed, stderr) = sweep.collect(what, &["--strict"]);

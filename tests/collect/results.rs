@@ -142,16 +142,6 @@ fn a_step_needs_neither_a_shell_nor_jq() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_is_told() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for what in ["results", "evals"] {
-        let (code, _, stderr) = run(sweepctl(folder.path()).args(["collect", what, "nowhere"]));
-        assert_eq!(code, 0);
-        assert!(stderr.contains("the folder `nowhere` is not found"), "{stderr}");
-    }
-}
-
-#[test]
 fn a_summary_shows_what_is_not_as_planned_and_how_each_point_is_spread() {
     let sweep = Sweep::new();
     sweep.file("agg_one.json", &aggregate(64, 1.5));

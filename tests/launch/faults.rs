@@ -24,7 +24,7 @@ while :; do sleep 1; done
 #[test]
 fn a_cancelled_step_releases_everything_in_time_however_stubborn() {
     let host = Host::with_script(STUBBORN);
-    let child = start(&mut host.launch(&throughput(), &[]));
+    let child = start(&host.launch(&throughput(), &[]));
     let pids = wait_for_lines(&host.file("pids"), 3);
     let (took, done) = cancel(child);
     assert!(took < Duration::from_secs(7), "{took:?}");
@@ -39,7 +39,7 @@ fn a_cancelled_local_job_stops_its_server_and_its_client_in_time() {
         r"trap '' INT TERM; echo $$ >> pids; while :; do sleep 1; done",
         "",
     );
-    let child = start(&mut host.launch(&throughput(), &[]));
+    let child = start(&host.launch(&throughput(), &[]));
     let pids = wait_for_lines(&host.file("pids"), 3);
     let (took, done) = cancel(child);
     assert!(took < Duration::from_secs(7), "{took:?}");
@@ -52,7 +52,7 @@ fn a_polite_child_is_not_waited_for() {
     let host = Host::with_script(
         "trap 'echo saved > \"$HOST/saved\"; exit 0' INT\necho $$ > \"$HOST/pids\"\nwhile :; do sleep 0.1; done",
     );
-    let child = start(&mut host.launch(&throughput(), &[]));
+    let child = start(&host.launch(&throughput(), &[]));
     wait_for_lines(&host.file("pids"), 1);
     let (took, done) = cancel(child);
     assert!(took < Duration::from_secs(3), "{took:?}");
@@ -63,11 +63,11 @@ fn a_polite_child_is_not_waited_for() {
 #[test]
 fn release_ends_what_a_killed_launch_left_and_nothing_of_another_runner() {
     let host = Host::with_script(STUBBORN);
-    let mut first = start(&mut host.launch(&throughput(), &[]));
+    let mut first = start(&host.launch(&throughput(), &[]));
     let own = wait_for_lines(&host.file("pids"), 3);
     std::fs::remove_file(host.file("pids")).expect("a file");
     // The other's name starts with the first's.
-    let mut other = start(&mut host.launch(&throughput(), &["--runner-name", "h200-x_01"]));
+    let mut other = start(&host.launch(&throughput(), &["--runner-name", "h200-x_01"]));
     let others = wait_for_lines(&host.file("pids"), 3);
     for launch in [&mut first, &mut other] {
         signal(launch.id(), "-KILL");
@@ -106,7 +106,7 @@ fn release_ends_what_a_killed_launch_left_and_nothing_of_another_runner() {
 #[test]
 fn two_launches_of_one_runner_do_not_take_each_other_for_leftovers() {
     let host = Host::with_script("echo $$ > \"$HOST/pids\"; sleep 60");
-    let child = start(&mut host.launch(&throughput(), &[]));
+    let child = start(&host.launch(&throughput(), &[]));
     let pids = wait_for_lines(&host.file("pids"), 1);
     let done = host.run(&throughput());
     assert_eq!(done.code, Some(70), "{}", done.stderr);

@@ -8,7 +8,7 @@ use super::support::{Host, assert_gone, cancel, lives, run, signal, start, throu
 fn a_closed_terminal_and_its_like_leave_nothing_behind() {
     for (name, code) in [("-HUP", 129), ("-QUIT", 131), ("-TERM", 143)] {
         let host = Host::with_script("trap '' HUP\necho $$ > \"$HOST/pids\"\nwhile :; do sleep 0.1; done");
-        let mut child = start(&mut host.launch(&throughput(), &[]));
+        let mut child = start(&host.launch(&throughput(), &[]));
         let pids = wait_for_lines(&host.file("pids"), 1);
         // Nobody reads what it shows any more.
         drop((child.stdout.take(), child.stderr.take()));
@@ -32,7 +32,7 @@ fn what_nohup_set_aside_stays_so() {
             command.env(name, value);
         }
     }
-    let child = start(&mut command);
+    let child = start(&command);
     let pids = wait_for_lines(&host.file("pids"), 1);
     signal(child.id(), "-HUP");
     std::thread::sleep(Duration::from_millis(500));
@@ -59,7 +59,7 @@ fn a_process_that_shed_its_environment_is_found_by_descent() {
 #[test]
 fn so_is_one_of_a_launch_that_is_cancelled() {
     let host = Host::with_script(&format!("{SHED}\nsleep 60"));
-    let child = start(&mut host.launch(&throughput(), &[]));
+    let child = start(&host.launch(&throughput(), &[]));
     let pids = wait_for_lines(&host.file("pids"), 1);
     let (took, done) = cancel(child);
     assert_eq!(done.code, Some(130), "{}", done.stderr);

@@ -188,9 +188,24 @@ pub fn run(command: &mut Command) -> Done {
     command.output().expect("the binary runs").into()
 }
 
-/// Starts a command whose output nobody waits for.
-pub fn start(command: &mut Command) -> Child {
-    command
+/// Starts a command whose output nobody waits for. Signals that whoever started the tests ignores, such as a shell those
+/// of its background jobs, act as ever.
+pub fn start(command: &Command) -> Child {
+    let mut started = Command::new("env");
+    started
+        .arg("--default-signal=HUP,INT,QUIT,TERM")
+        .arg(command.get_program())
+        .args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        started.current_dir(folder);
+    }
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => started.env(name, value),
+            None => started.env_remove(name),
+        };
+    }
+    started
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()

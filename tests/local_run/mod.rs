@@ -168,7 +168,7 @@ fn an_interrupted_run_goes_on_where_it_ended() {
     std::fs::write(host.file("configs/clusters.yaml"), text).expect("a file");
 
     let plan = [throughput("ccccccccccc1", 2), throughput("ccccccccccc2", 3)];
-    let child = start(&mut command(&host, &plan, &[]));
+    let child = start(&command(&host, &plan, &[]));
     let pids = wait_for_lines(&host.file("pids"), 1);
     let (took, done) = cancel(child);
     assert!(took < Duration::from_secs(7), "{took:?}");
@@ -256,13 +256,13 @@ fn a_run_that_was_killed_is_taken_over_by_the_next_one() {
     let server = "echo $$ >> \"$HOST/pids\"; touch \"$INFMAX_WORKSPACE/live\"; exec sleep 300";
     let host = Host::with_server(server, "true", "");
     let plan = [throughput("000000000001", 1), throughput("000000000002", 2)];
-    let mut first = start(&mut command(&host, &plan, &["--jobs", "2"]));
+    let mut first = start(&command(&host, &plan, &["--jobs", "2"]));
     let pids = wait_for_lines(&host.file("pids"), 2);
     signal(first.id(), "-KILL");
     first.wait().expect("an end");
     assert!(pids.iter().all(|pid| lives(pid)), "a kill alone leaves them");
     // The next one starts the jobs anew, one after the other, and nothing of both is left when the first begins.
-    let second = start(&mut command(&host, &plan, &[]));
+    let second = start(&command(&host, &plan, &[]));
     let all = wait_for_lines(&host.file("pids"), 3);
     assert!(pids.iter().all(|pid| !lives(pid)), "they are gone before a job starts");
     let (_, done) = cancel(second);

@@ -58,7 +58,7 @@ fn a_job_is_shown_while_it_runs_and_leaves_its_result() {
 fn a_failing_job_fails_the_step_and_says_what_failed() {
     let jobs = [("exit 9", 73), ("exit 72", 72), ("kill -KILL $$", 73), ("true", 73)].map(|(script, code)| {
         let host = host(script);
-        let child = start(&mut launch(&host, &format!("h200-x_code{code}"), &throughput()));
+        let child = start(&launch(&host, &format!("h200-x_code{code}"), &throughput()));
         (host, child, code)
     });
     let lost = host("echo started; sleep 120");
@@ -88,7 +88,7 @@ fn a_failing_job_fails_the_step_and_says_what_failed() {
 #[test]
 fn a_cancelled_step_leaves_no_job_behind() {
     let host = host(STUBBORN);
-    let child = start(&mut launch(&host, "h200-x_cancelled", &throughput()));
+    let child = start(&launch(&host, "h200-x_cancelled", &throughput()));
     wait_for_lines(&host.file("pids"), 1);
     // The runner's last signal kills: its code would be none.
     let (_, done) = cancel(child);
@@ -103,7 +103,7 @@ fn a_release_alone_ends_what_a_killed_step_left_and_no_neighbours_job() {
     let host = host(STUBBORN);
     let runners = ["h200-x_7", "h200-x_70"];
     let ids = runners.map(|runner| {
-        let mut child = start(&mut launch(&host, runner, &throughput()));
+        let mut child = start(&launch(&host, runner, &throughput()));
         let id = cluster().wait_for(runner);
         // Past the submission, whose id the state folder then holds.
         assert!(soon(
@@ -173,7 +173,7 @@ fn a_job_of_any_shape_gets_every_variable() {
         .map(|envelope| {
             let host =
                 host("env -0 > child.env; for end in '' _conc16; do cp saved.json \"$RESULT_FILENAME$end.json\"; done");
-            let child = start(&mut launch(&host, RUNNER, envelope));
+            let child = start(&launch(&host, RUNNER, envelope));
             (host, child)
         })
         .collect();

@@ -109,9 +109,13 @@ const POST_EVAL: &str = r#"
 import json, os, subprocess, sys
 recipe, workspace, logs, port = sys.argv[1:]
 block = json.load(open(recipe))["post_eval"]
-command = block["command"].replace("/infmax-workspace", workspace).replace("/logs", logs).replace(":8000", ":" + port)
+places = {"/infmax-workspace": workspace, "/logs": logs, ":8000": ":" + port}
+def here(word):
+    for place, own in places.items():
+        word = word.replace(place, own)
+    return word
 kept = {name: os.environ[name] for name in block["passthrough_env"] if name in os.environ}
-sys.exit(subprocess.call(["bash", "-c", command], env={"PATH": os.environ["PATH"], **kept}))
+sys.exit(subprocess.call([here(word) for word in block["command"]], env={"PATH": os.environ["PATH"], **kept}))
 "#;
 
 /// What stands for srtctl: it submits `job.sh` of the checkout, with the recipe and the log where the real one puts them.
