@@ -30,9 +30,14 @@ fn fleet() -> (Repository, usize) {
         None => {
             eprintln!("*** the project's own fleet is swept instead ***");
             git(root, &["init", "-q"]);
-            for name in ["amd-master.yaml", "nvidia-master.yaml", "runners.yaml"] {
-                let text = std::fs::read(project().join("configs").join(name)).expect("a config");
-                write(root, &format!("configs/{name}"), text);
+            let configs = ["amd-master", "nvidia-master", "runners", "clusters", "engines"];
+            std::fs::create_dir(root.join("configs")).expect("a folder");
+            let mut copy = std::process::Command::new("cp");
+            copy.args(["-r", "recipes", "runners"]).arg(root).current_dir(project());
+            assert!(copy.status().is_ok_and(|status| status.success()));
+            for name in configs {
+                let text = std::fs::read(project().join(format!("configs/{name}.yaml"))).expect("a config");
+                write(root, &format!("configs/{name}.yaml"), text);
             }
             100
         }

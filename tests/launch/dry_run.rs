@@ -123,7 +123,9 @@ fn every_row_of_a_full_sweep_has_a_launch_on_every_backend_that_fits() {
             }
         }
     }
-    let jobs = jobs(folder.path());
+    let mut jobs = jobs(folder.path());
+    // The smoke test of the project's own fleet has an engine of its own.
+    jobs.retain(|job| job.row.topology.framework != "mock");
     assert!(jobs.len() > 180, "{}", jobs.len());
     support::write(folder.path(), "launch.sh", "");
     let is_many = |job: &&Envelope| job.row.topology.roles().is_some();
