@@ -25,6 +25,10 @@ pub(crate) struct Text {
 impl Text {
     /// The next byte of UTF-8; what is none says something.
     pub(crate) fn byte(&mut self, byte: u8) {
+        // Most of a long answer comes after its first word.
+        if self.spoken {
+            return;
+        }
         match (byte, self.left) {
             (0x80..=0xbf, 1..) => {
                 self.code = self.code << 6 | u32::from(byte & 0x3f);
@@ -43,7 +47,7 @@ impl Text {
 
     /// The next letter, by its number; half of a pair is part of a letter that is seen.
     pub(crate) fn code(&mut self, code: u32) {
-        self.spoken |= !char::from_u32(code).is_some_and(is_blank);
+        self.spoken = self.spoken || !char::from_u32(code).is_some_and(is_blank);
     }
 
     /// Whether anything was said.
