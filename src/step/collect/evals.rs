@@ -245,7 +245,7 @@ impl<'f> Gathered<'f> {
 /// The rows of a set; `job` is the planned one that it is of.
 fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Thresholds) -> Gathered<'f> {
     let was_limited = job.is_some_and(|job| is_limit(job.overrides.asked.eval_limit.as_deref().unwrap_or("")));
-    let outputs = accuracy::outputs(&set.folder.path);
+    let outputs = accuracy::outputs_in(set.folder);
     let (files, problems) = match set.meta.is_batch() {
         // An accuracy benchmark leaves outputs of its own, and no result file.
         _ if !outputs.is_empty() && set.folder.named("results", ".json").next().is_none() => Files::default(),
