@@ -180,14 +180,15 @@ fn in_folder(folder: &Path) -> Vec<(Kind, PathBuf)> {
     files
 }
 
+/// The files of a kind.
+fn of_kind(sources: &[(Kind, Arc<Source>)], wanted: Kind) -> impl Iterator<Item = &Arc<Source>> {
+    let of_kind = sources.iter().filter(move |(kind, _)| *kind == wanted);
+    of_kind.map(|(_, source)| source)
+}
+
 /// What no file shows alone: keys in two master files, and rows that cannot be generated.
 fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
-    let of = |wanted: Kind| {
-        sources
-            .iter()
-            .filter(move |(kind, _)| *kind == wanted)
-            .map(|(_, source)| source)
-    };
+    let of = |wanted: Kind| of_kind(sources, wanted);
     for source in of(Kind::EvalPolicy) {
         evaluators_run(source)?;
     }
@@ -293,14 +294,14 @@ fn benchmark_rows(rows: &[Row], policies: &EvalPolicies) -> Vec<Row> {
 
 /// Configs whose runner is neither a label nor a runner of one.
 fn unknown_runners(sources: &[(Kind, Arc<Source>)]) -> Problems {
-    let of = |wanted: Kind| sources.iter().filter(move |(kind, _)| *kind == wanted);
-    let runners = of(Kind::Runners).next().map(|(_, source)| Runners::load(source));
+    let of = |wanted: Kind| of_kind(sources, wanted);
+    let runners = of(Kind::Runners).next().map(Runners::load);
     let Some(Ok(runners)) = runners else {
         return Problems::default();
     };
     let known = runner_names(&runners);
     let names: HashSet<&str> = known.iter().copied().collect();
-    let named = of(Kind::Master).flat_map(|(_, source)| master::runners_of(source));
+    let named = of(Kind::Master).flat_map(master::runners_of);
     let unknown: Vec<NamedRunner> = named.filter(|named| !names.contains(named.runner.as_str())).collect();
     let mut problems = Problems::default();
     // Looking for the nearest name takes time: of many no more are said than of one file.
@@ -351,10 +352,7 @@ fn evaluators_run(source: &Arc<Source>) -> Result<(), Problems> {
 
 /// What [`newest_entry`] finds; of files that cannot be read nothing is said a second time.
 fn newest_entries(sources: &[(Kind, Arc<Source>)]) -> Problems {
-    let of = |wanted: Kind| {
-        let of = sources.iter().filter(move |(kind, _)| *kind == wanted);
-        of.map(|(_, source)| source)
-    };
+    let of = |wanted: Kind| of_kind(sources, wanted);
     let files: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
     let Some(master) = master::load(&files).ok().filter(|_| !files.is_empty()) else {
         return Problems::default();
@@ -365,12 +363,7 @@ fn newest_entries(sources: &[(Kind, Arc<Source>)]) -> Problems {
 
 /// Whether the thresholds can work; of files that cannot be read nothing is said a second time.
 fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
-    let of = |wanted: Kind| {
-        sources
-            .iter()
-            .filter(move |(kind, _)| *kind == wanted)
-            .map(|(_, source)| source)
-    };
+    let of = |wanted: Kind| of_kind(sources, wanted);
     let mut review = Review::default();
     for source in of(Kind::Thresholds) {
         let Ok(thresholds) = Thresholds::load(source) else {
@@ -391,8 +384,8 @@ fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
 
 /// The clusters' own tasks that no threshold judges: the gate then takes its own floor.
 fn without_threshold(sources: &[(Kind, Arc<Source>)]) -> Vec<Problem> {
-    let of = |wanted: Kind| sources.iter().filter(move |(kind, _)| *kind == wanted);
-    let own = of(Kind::Thresholds).next().map(|(_, source)| Arc::clone(source));
+    let of = |wanted: Kind| of_kind(sources, wanted);
+    let own = of(Kind::Thresholds).next().cloned();
     let built_in = || Arc::new(Source::new("<built-in>/thresholds.yaml", thresholds::BUILT_IN));
     let Ok(thresholds) = Thresholds::load(&own.unwrap_or_else(built_in)) else {
         return Vec::new();
@@ -402,7 +395,7 @@ fn without_threshold(sources: &[(Kind, Arc<Source>)]) -> Vec<Problem> {
         thresholds.default.contains_key(task) || models.into_iter().any(|tasks| tasks.contains_key(task))
     };
     let mut found = Vec::new();
-    for (_, source) in of(Kind::Clusters) {
+    for source in of(Kind::Clusters) {
         let clusters = Clusters::load(source, None)
             .map(|file| file.clusters)
             .unwrap_or_default();
