@@ -50,6 +50,12 @@ impl Text {
         self.spoken = self.spoken || !char::from_u32(code).is_some_and(is_blank);
     }
 
+    /// Whether a letter was seen that says something: nothing that follows changes that.
+    #[must_use]
+    pub(crate) fn is_settled(self) -> bool {
+        self.spoken
+    }
+
     /// Whether anything was said.
     #[must_use]
     pub(crate) fn is_spoken(self) -> bool {

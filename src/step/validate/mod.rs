@@ -16,6 +16,8 @@ mod silence;
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 pub use asked::Asked;
 pub(crate) use floor::of_published;
 pub(crate) use report::repeated;
@@ -86,19 +88,7 @@ pub(crate) fn against(request: &Request, recipe: Option<&Wanted>) -> Report {
         prefix: report.model_prefix.clone(),
         answers: meta.answers.0,
     };
-    let mut results = Vec::new();
-    for path in &request.results {
-        match ResultFile::read(path) {
-            Err(reason) => {
-                let name = file::shown(path);
-                report.problems.push(
-                    Problem::file(&name, format!("{name} {reason}"))
-                        .hint("the eval was stopped or its disk is full: see its log, and run it again"),
-                );
-            }
-            Ok(result) => results.push((path, result)),
-        }
-    }
+    let results = result_files(request, &mut report.problems);
     let of_benchmark = accuracy::read(outputs.as_deref().unwrap_or_default(), &mut report.problems);
     let tasks = results.iter().chain(&of_benchmark).map(|(_, result)| result);
     keys::check(&judge, &meta, tasks, &mut report.problems);
@@ -116,6 +106,26 @@ pub(crate) fn against(request: &Request, recipe: Option<&Wanted>) -> Report {
     }
     silence::check(&judge, &results, &mut report);
     report
+}
+
+/// The result files that can be read, side by side: a batch has many.
+fn result_files<'r>(request: &'r Request, problems: &mut Vec<Problem>) -> Vec<(&'r PathBuf, ResultFile)> {
+    let read = request.results.par_iter().map(|path| (path, ResultFile::read(path)));
+    let mut results = Vec::with_capacity(request.results.len());
+    for (path, result) in read.collect::<Vec<_>>() {
+        match result {
+            Ok(result) => results.push((path, result)),
+            Err(reason) => problems.push(unreadable(path, &reason)),
+        }
+    }
+    results
+}
+
+/// A file that the eval left and that cannot be read; `reason` is the end of a sentence about it.
+fn unreadable(path: &Path, reason: &str) -> Problem {
+    let name = file::shown(path);
+    Problem::file(&name, format!("{name} {reason}"))
+        .hint("the eval was stopped or its disk is full: see its log, and run it again")
 }
 
 impl Request {

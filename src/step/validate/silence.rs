@@ -4,9 +4,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use rayon::prelude::*;
 use regex::Regex;
 
-use super::{Judge, MAX_EMPTY, Report, Silence};
+use super::{Judge, MAX_EMPTY, Report, Silence, unreadable};
 use crate::config::problem::Problem;
 use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::samples::{self, Answers};
@@ -61,16 +62,12 @@ impl<'r> Results<'r> {
 /// Checks every sample file that lies beside the results.
 pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], report: &mut Report) {
     let results = Results::of(results);
-    for path in sample_files(judge, &mut report.problems) {
-        let shown = file::shown(&path);
-        match samples::count(&path) {
-            Ok(answers) => one(judge, &results, &shown, answers, report),
-            Err(reason) => {
-                let hint = "the eval was stopped or its disk is full: see its log, and run it again";
-                report
-                    .problems
-                    .push(Problem::file(&shown, format!("{shown} {reason}")).hint(hint));
-            }
+    let files = sample_files(judge, &mut report.problems);
+    let counted: Vec<_> = files.par_iter().map(|path| samples::count(path)).collect();
+    for (path, counted) in files.iter().zip(counted) {
+        match counted {
+            Ok(answers) => one(judge, &results, &file::shown(path), answers, report),
+            Err(reason) => report.problems.push(unreadable(path, &reason)),
         }
     }
 }

@@ -91,7 +91,7 @@ impl Scanner {
             // The bulk of a file is the inside of strings that nobody asks about.
             let idle = match self.field {
                 Field::Other => true,
-                Field::Answers => self.line.spoken,
+                Field::Answers => self.line.spoken || self.text.is_settled(),
                 Field::Question | Field::Filter => false,
             };
             if self.place == Place::Text && !self.in_key && idle {
