@@ -136,7 +136,7 @@ impl Evals {
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
         let (jobs, unplanned) = (&found.jobs, &found.unplanned);
         common.write(&path, &found.rows, jobs, unplanned, &found.problems)?;
-        summarize(&summary::evals(&found), &path)?;
+        summarize(|| summary::evals(&found), &path)?;
         if !common.prints_json() {
             for multinode in [false, true] {
                 let rows = summary::eval_rows(&found.rows, multinode);
@@ -157,7 +157,7 @@ impl Results {
         let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
         let (jobs, unplanned) = (&found.jobs, &found.unplanned);
         common.write(&path, &found.aggregates, jobs, unplanned, &found.problems)?;
-        summarize(&summary::throughput(&found), &path)?;
+        summarize(|| summary::throughput(&found), &path)?;
         if !common.prints_json() && !found.aggregates.is_empty() {
             let rows = summary::throughput_rows(&found.aggregates);
             output::text(&output::table(&summary::throughput_columns(), &rows))?;
@@ -282,12 +282,15 @@ pub(super) fn write_pretty(path: &Path, value: &impl Serialize) -> anyhow::Resul
     file::write_atomic(path, &text).with_context(|| format!("`{}` cannot be written", path.display()))
 }
 
-/// Writes the step summary, and the whole of it to a file beside the rows where it does not fit.
-pub(super) fn summarize(markdown: &str, rows: &Path) -> anyhow::Result<()> {
-    let size = |path: PathBuf| std::fs::metadata(path).map_or(0, |summary| summary.len());
-    let used = RunnerFile::Summary.path().map(size);
-    runner::summarize(markdown)?;
-    if used.is_some_and(|used| used + markdown.len() as u64 > MAX_SUMMARY as u64) {
+/// Writes the step summary where there is one, and the whole of it to a file beside the rows where it does not fit.
+pub(super) fn summarize(markdown: impl FnOnce() -> String, rows: &Path) -> anyhow::Result<()> {
+    let Some(summary) = RunnerFile::Summary.path() else {
+        return Ok(());
+    };
+    let used = std::fs::metadata(summary).map_or(0, |summary| summary.len());
+    let markdown = markdown();
+    runner::summarize(&markdown)?;
+    if used + markdown.len() as u64 > MAX_SUMMARY as u64 {
         file::write_atomic(&rows.with_extension("md"), markdown.as_bytes())?;
     }
     Ok(())

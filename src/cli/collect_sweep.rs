@@ -100,8 +100,8 @@ impl Sweep {
         if !evals.rows.is_empty() {
             write_pretty(evals_file, &evals.rows)?;
         }
-        let markdown = summary::sweep(&ledger, &superseded, &results, &evals);
-        summarize(&markdown, &self.out.join(LEDGER))?;
+        let markdown = || summary::sweep(&ledger, &superseded, &results, &evals);
+        summarize(markdown, &self.out.join(LEDGER))?;
         if self.github_output {
             runner::append(RunnerFile::Output, &self.outputs(&ledger, &results, &evals))?;
         }

@@ -361,6 +361,12 @@ impl Field {
         .map(|(field, (meta, name))| (field, meta, name))
     }
 
+    /// Its name in published rows of evals, where they have it; sizes stand there by side.
+    #[must_use]
+    pub fn in_evals(self) -> Option<&'static str> {
+        self.line()?.in_evals.map(|(_, name)| name)
+    }
+
     /// Every field that two measurements must share to be comparable, in the order of points, with its names in published
     /// rows: of evals, and of throughput. Sizes are shared too.
     pub fn of_points() -> impl Iterator<Item = (Self, [&'static str; 2])> {

@@ -1,9 +1,10 @@
 //! The row of one task in `agg_eval_<name>.json`.
 
 use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::config::fields::{Field, Side, Size};
 use crate::config::thresholds::{Threshold, Thresholds};
@@ -20,7 +21,7 @@ use crate::step::results::score::{self, Line, NoScore};
 pub struct EvalRow {
     /// What is published of the job; see [`job`].
     #[serde(flatten)]
-    job: Map<String, Value>,
+    job: Job,
     #[serde(skip)]
     pub is_multinode: bool,
     #[serde(skip)]
@@ -175,7 +176,7 @@ fn row(
         return Err(Reason::NoSamples(n));
     }
     let value = |line: Option<Line<'_>>| line.and_then(|line| lm_eval::score(line.value));
-    let stderr = |line: Option<Line<'_>>| line.and_then(|line| StdErr::of(line.stderr));
+    let stderr = |line: Option<Line<'_>>| line.and_then(|line| StdErr::of(line.stderr()));
     let [strict, flexible] = score::exact_matches(result, task, metrics);
     Ok(EvalRow {
         task: task.to_owned(),
@@ -186,7 +187,7 @@ fn row(
         n_eff,
         score: number,
         score_name: chosen.line.name(),
-        score_se: StdErr::of(chosen.line.stderr),
+        score_se: StdErr::of(chosen.line.stderr()),
         higher_is_better: chosen.less_is_better.then_some(false),
         worst: worst(&chosen),
         repeats: metrics.get("repeats").and_then(Cell::integer),
@@ -238,12 +239,58 @@ fn base(meta: &MetaEnv, prefix: Option<&str>, conc: u64, result: &ResultFile, so
     }
 }
 
+/// What is published of a job, in the order of published rows; all rows of a set share it.
+#[derive(Debug, Clone, PartialEq)]
+struct Job(Arc<[(&'static str, Value)]>);
+
+impl Job {
+    fn get(&self, name: &str) -> Option<&Value> {
+        self.0.iter().find(|(own, _)| *own == name).map(|(_, value)| value)
+    }
+}
+
+impl Serialize for Job {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(self.0.iter().map(|(name, value)| (name, value)))
+    }
+}
+
+/// What a size is called in `meta_env.json` and in published rows.
+struct SizeName {
+    size: Size,
+    own: &'static str,
+    sides: [String; 2],
+}
+
+/// The names of published rows and of the metadata that they are made from, put together once.
+struct Names {
+    /// Each field with its name in `meta_env.json` and its published one.
+    fields: Vec<(Field, &'static str, &'static str)>,
+    sizes: Vec<SizeName>,
+    workers: [String; 2],
+}
+
+static NAMES: LazyLock<Names> = LazyLock::new(|| {
+    let of_sides = |name: &str| Side::ALL.map(|side| format!("{}_{name}", side.name()));
+    let of_evals = Size::ALL.iter().filter(|size| size.names().in_evals);
+    let sizes = of_evals.map(|size| SizeName {
+        size: *size,
+        own: size.names().published,
+        sides: of_sides(size.names().published),
+    });
+    Names {
+        fields: Field::of_evals().collect(),
+        sizes: sizes.collect(),
+        workers: of_sides("num_workers"),
+    }
+});
+
 /// What is published of a job, by the table of fields: hardware in upper case, framework and precision in lower case,
 /// lengths that are not fixed as 0, and the model that was asked, where the result says which.
-fn job(meta: &MetaEnv, is_multinode: bool, prefix: Option<&str>, conc: u64, asked: Option<&str>) -> Map<String, Value> {
-    let mut job = Map::new();
-    job.insert("is_multinode".to_owned(), is_multinode.into());
-    for (field, from, name) in Field::of_evals() {
+fn job(meta: &MetaEnv, is_multinode: bool, prefix: Option<&str>, conc: u64, asked: Option<&str>) -> Job {
+    let names = &*NAMES;
+    let mut job: Vec<(&'static str, Value)> = vec![("is_multinode", is_multinode.into())];
+    for (field, from, name) in &names.fields {
         let text = meta.cell(from).text().unwrap_or(UNKNOWN);
         let value = match field {
             Field::Isl | Field::Osl => meta.cell(from).integer().unwrap_or(0).into(),
@@ -253,45 +300,38 @@ fn job(meta: &MetaEnv, is_multinode: bool, prefix: Option<&str>, conc: u64, aske
             Field::ModelPrefix => prefix.unwrap_or(text).into(),
             _ => text.into(),
         };
-        job.insert(name.to_owned(), value);
+        job.push((name, value));
     }
-    let sizes = Size::ALL.iter().map(|size| (size.names().published, size));
-    let of_evals = sizes.filter(|(_, size)| size.names().in_evals);
-    let (flags, numbers): (Vec<_>, Vec<_>) = of_evals.partition(|(_, size)| size.is_flag());
-    for (name, _) in &numbers {
-        let of_prefill = meta.cell(&format!("prefill_{name}")).integer();
-        let number = meta.cell(name).integer().or(of_prefill).unwrap_or(1);
-        job.insert((*name).to_owned(), number.into());
+    let integer = |name: &str| meta.cell(name).integer();
+    let numbers = || names.sizes.iter().filter(|name| !name.size.is_flag());
+    for SizeName { own, sides, .. } in numbers() {
+        let number = integer(own).or_else(|| integer(&sides[0])).unwrap_or(1);
+        job.push((own, number.into()));
     }
-    for side in Side::ALL.map(Side::name) {
-        for (name, _) in &numbers {
-            let of_side = format!("{side}_{name}");
-            let number = meta.cell(&of_side).integer().or_else(|| meta.cell(name).integer());
-            job.insert(of_side, number.unwrap_or(1).into());
+    for (side, workers) in names.workers.iter().enumerate() {
+        for SizeName { own, sides, .. } in numbers() {
+            let number = integer(&sides[side]).or_else(|| integer(own)).unwrap_or(1);
+            job.push((&sides[side], number.into()));
         }
-        let workers = format!("{side}_{WORKERS}");
-        let number = meta.cell(&workers).integer().unwrap_or(1);
-        job.insert(workers, number.into());
+        job.push((workers, integer(workers).unwrap_or(1).into()));
     }
-    job.insert("conc".to_owned(), conc.into());
-    for (name, _) in flags {
-        let own = flag(meta.cell(name)).unwrap_or_else(|| "none".to_owned());
-        let of_side = |side: Side| flag(meta.cell(&format!("{}_{name}", side.name()))).unwrap_or_else(|| own.clone());
-        let [prefill, decode] = Side::ALL.map(of_side);
+    job.push(("conc", conc.into()));
+    for SizeName { own, sides, .. } in names.sizes.iter().filter(|name| name.size.is_flag()) {
+        let of_node = flag(meta.cell(own)).unwrap_or_else(|| "none".to_owned());
+        let [prefill, decode] = [0, 1].map(|side| flag(meta.cell(&sides[side])).unwrap_or_else(|| of_node.clone()));
         let both = match is_multinode {
-            false => own.clone(),
+            false => of_node,
             true if prefill == decode => prefill.clone(),
             true => format!("prefill={prefill},decode={decode}"),
         };
-        for (start, value) in [("", both), ("prefill_", prefill), ("decode_", decode)] {
-            job.insert(format!("{start}{name}"), value.into());
-        }
+        job.extend([
+            (*own, both.into()),
+            (&sides[0], prefill.into()),
+            (&sides[1], decode.into()),
+        ]);
     }
-    job
+    Job(job.into())
 }
-
-/// What the number of a side's workers is called after its name.
-const WORKERS: &str = "num_workers";
 
 /// A flag, or what stands in its place, as text; `None` where nothing does.
 fn flag(cell: &Cell) -> Option<String> {
@@ -306,24 +346,22 @@ impl EvalRow {
     /// A field of the job as published; empty where rows have none of that name.
     #[must_use]
     pub fn text(&self, field: Field) -> String {
-        let name = Field::of_evals().find(|(own, _, _)| *own == field);
-        name.map_or_else(String::new, |(_, _, name)| shown(self.job.get(name)))
+        let name = field.in_evals();
+        name.map_or_else(String::new, |name| shown(self.job.get(name)))
     }
 
     /// The sizes of one node, or of a side, as published, each with what it is called in tables.
     pub fn sizes(&self, side: Option<Side>) -> impl Iterator<Item = (Size, String)> {
-        let start = side.map_or_else(String::new, |side| format!("{}_", side.name()));
-        let of_evals = Size::ALL.iter().filter(|size| size.names().in_evals);
-        of_evals.map(move |size| {
-            let name = format!("{start}{}", size.names().published);
-            (*size, shown(self.job.get(&name)))
+        NAMES.sizes.iter().map(move |name| {
+            let of_side = |side: Side| name.sides[side as usize].as_str();
+            (name.size, shown(self.job.get(side.map_or(name.own, of_side))))
         })
     }
 
     /// The workers of a side.
     #[must_use]
     pub fn workers(&self, side: Side) -> u64 {
-        let workers = self.job.get(&format!("{}_{WORKERS}", side.name()));
+        let workers = self.job.get(&NAMES.workers[side as usize]);
         workers.and_then(Value::as_u64).unwrap_or(0)
     }
 }

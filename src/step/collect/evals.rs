@@ -53,6 +53,8 @@ pub struct Evals {
 /// A folder with a `meta_env.json` that can be read.
 struct Set<'f> {
     folder: &'f Folder,
+    /// The folders in it.
+    below: &'f [Folder],
     /// Where, for people and published rows.
     source: String,
     job: Option<String>,
@@ -116,7 +118,7 @@ pub fn collect(
         evals.rows.extend(gathered.rows);
         evals.problems.extend(gathered.problems);
     }
-    evals.rows.par_sort_by(|a, b| key(a, order).cmp(&key(b, order)));
+    evals.rows.par_sort_by_cached_key(|row| key(row, order));
     Ok(evals)
 }
 
@@ -127,13 +129,10 @@ fn read_sets<'f>(
     planned: &Planned<'_>,
     evals: &mut Evals,
 ) -> (Vec<Set<'f>>, HashMap<String, Found>) {
-    let read: Vec<_> = folders
-        .par_iter()
-        .map(|folder| {
-            let is_of_set = |set: &Folder| set.has(meta::NAME) && folder.path.starts_with(&set.path);
-            read_set(root, folder, planned, || folders.iter().any(is_of_set))
-        })
-        .collect();
+    let read = (0..folders.len())
+        .into_par_iter()
+        .map(|at| read_set(root, folders, at, planned));
+    let read: Vec<_> = read.collect();
     let (mut sets, mut broken) = (Vec::new(), HashMap::new());
     for (set, folder) in read.into_iter().zip(folders) {
         match set {
@@ -149,12 +148,18 @@ fn read_sets<'f>(
     (sets, broken)
 }
 
+/// The set of one of the folders, which are sorted by their paths; `None` where it holds none.
 fn read_set<'f>(
     root: &Path,
-    folder: &'f Folder,
+    folders: &'f [Folder],
+    at: usize,
     planned: &Planned<'_>,
-    is_of_set: impl Fn() -> bool,
 ) -> Result<Option<Set<'f>>, Problem> {
+    let folder = &folders[at];
+    let is_of_set = || {
+        let mut around = folders[..at].iter();
+        around.any(|set| set.has(meta::NAME) && folder.path.starts_with(&set.path))
+    };
     let name = source(root, &folder.path);
     if !folder.has(meta::NAME) {
         let has_result = folder.named("results", ".json").next().is_some();
@@ -171,8 +176,11 @@ fn read_set<'f>(
     })?;
     let of_folder = job_in_path(root, &folder.path);
     let written = meta.job().map(str::to_owned);
+    let below = folders[at + 1..].iter();
+    let below = below.take_while(|below| below.path.starts_with(&folder.path)).count();
     Ok(Some(Set {
         folder,
+        below: &folders[at + 1..][..below],
         // The artifact of a planned job holds that job's results, or contradicts it.
         job: match &of_folder {
             Some(job) if planned.contains_key(job.as_str()) => of_folder,
@@ -245,7 +253,7 @@ impl<'f> Gathered<'f> {
 /// The rows of a set; `job` is the planned one that it is of.
 fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Thresholds) -> Gathered<'f> {
     let was_limited = job.is_some_and(|job| is_limit(job.overrides.asked.eval_limit.as_deref().unwrap_or("")));
-    let outputs = accuracy::outputs_in(set.folder);
+    let outputs = accuracy::outputs_in(set.folder, set.below);
     let (files, problems) = match set.meta.is_batch() {
         // An accuracy benchmark leaves outputs of its own, and no result file.
         _ if !outputs.is_empty() && set.folder.named("results", ".json").next().is_none() => Files::default(),
@@ -421,7 +429,7 @@ fn held(row: &EvalRow, thresholds: &Thresholds) -> Score {
 const DIAGNOSTIC: &str = "diagnostic: a limit on samples was set";
 
 /// What rows are sorted by.
-fn key(row: &EvalRow, order: Order) -> impl Ord {
+fn key(row: &EvalRow, order: Order) -> impl Ord + use<> {
     let first = match order {
         Order::Model => [Field::ModelPrefix, Field::Runner],
         Order::Hw => [Field::Runner, Field::ModelPrefix],

@@ -68,19 +68,24 @@ struct Report {
 /// The outputs in a folder and its `accuracy`.
 #[must_use]
 pub fn outputs(folder: &Path) -> Vec<Output> {
-    folders(folder, 0).first().map(outputs_in).unwrap_or_default()
+    let below = folders(&folder.join(FOLDER), file::MAX_DEPTH);
+    let own = folders(folder, 0);
+    own.first().map(|own| outputs_in(own, &below)).unwrap_or_default()
 }
 
 fn folders(path: &Path, depth: usize) -> Vec<file::Folder> {
     file::search(path, depth).map(|found| found.folders).unwrap_or_default()
 }
 
-/// The outputs in a folder that is listed, and its `accuracy`.
-pub(crate) fn outputs_in(folder: &file::Folder) -> Vec<Output> {
+/// The outputs in a folder and its `accuracy`, both listed; `below` may list more folders.
+pub(crate) fn outputs_in(folder: &file::Folder, below: &[file::Folder]) -> Vec<Output> {
     let mut found = Vec::new();
     let mut logs = Vec::new();
-    let below = folders(&folder.path.join(FOLDER), file::MAX_DEPTH);
-    for folder in std::iter::once(folder).chain(&below) {
+    let is_of_accuracy = |other: &&file::Folder| {
+        let rest = other.path.strip_prefix(&folder.path);
+        rest.is_ok_and(|rest| rest.starts_with(FOLDER))
+    };
+    for folder in std::iter::once(folder).chain(below.iter().filter(is_of_accuracy)) {
         for name in folder.named("", "") {
             let (path, text) = (folder.path.join(name), name.to_string_lossy());
             let start = STARTS.iter().find(|(start, _)| text.starts_with(start));

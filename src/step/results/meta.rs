@@ -1,8 +1,10 @@
 //! `meta_env.json`: which job a set of eval results comes from.
 
+use std::fmt;
 use std::path::Path;
 
 use indexmap::IndexMap;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 
 use super::answers::Answers;
@@ -30,8 +32,7 @@ pub enum MetaError {
 }
 
 /// The file's fields; writers differ in whether a number is a string.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct MetaEnv {
     /// The concurrencies of a batch: those asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -47,6 +48,40 @@ pub struct MetaEnv {
     pub answers: Map<Answers>,
     #[serde(flatten)]
     fields: IndexMap<String, Cell>,
+}
+
+/// Reads the fields in one pass; what `serde(flatten)` makes keeps a copy of each until all are read.
+struct Fields;
+
+impl<'de> Visitor<'de> for Fields {
+    type Value = MetaEnv;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<MetaEnv, A::Error> {
+        let mut meta = MetaEnv::default();
+        while let Some(name) = map.next_key::<String>()? {
+            match name.as_str() {
+                "eval_concs" => meta.eval_concs = map.next_value()?,
+                "completed_eval_concs" => meta.completed_eval_concs = map.next_value()?,
+                "failed_eval_concs" => meta.failed_eval_concs = map.next_value()?,
+                "answers" => meta.answers = map.next_value()?,
+                _ => {
+                    let cell = map.next_value()?;
+                    meta.fields.insert(name, cell);
+                }
+            }
+        }
+        Ok(meta)
+    }
+}
+
+impl<'de> Deserialize<'de> for MetaEnv {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Fields)
+    }
 }
 
 /// Whose results a set is.

@@ -11,8 +11,7 @@ use regex::Regex;
 static CONC: LazyLock<Regex> =
     LazyLock::new(|| Regex::new(r"_conc([0-9]+)(?:_[0-9]+)?\.jsonl?$").expect("a constant pattern"));
 static TIME: LazyLock<Regex> = LazyLock::new(|| {
-    Regex::new(r"([0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2})(?:\.([0-9]{1,9}))?")
-        .expect("a constant pattern")
+    Regex::new(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}-[0-9]{2}-[0-9]{2}(?:\.[0-9]{1,9})?").expect("a constant pattern")
 });
 
 /// The concurrency that a staged file belongs to: `_conc<N>` before its extension, or `_conc<N>_2` after a clash.
@@ -34,10 +33,10 @@ pub(crate) fn written(path: &Path) -> i128 {
 }
 
 fn timestamp(name: &str) -> Option<i128> {
-    let found = TIME.captures_iter(name).last()?;
-    let time = DateTime::strptime("%Y-%m-%dT%H-%M-%S", &found[1]).ok()?;
+    let found = TIME.find_iter(name).last()?.as_str();
+    let (time, fraction) = found.split_once('.').unwrap_or((found, ""));
+    let time = DateTime::strptime("%Y-%m-%dT%H-%M-%S", time).ok()?;
     let seconds = TimeZone::UTC.to_timestamp(time).ok()?.as_second();
-    let fraction = found.get(2).map_or("", |m| m.as_str());
     let nanos: i128 = format!("{fraction:0<9}").parse().ok()?;
     Some(i128::from(seconds) * 1_000_000_000 + nanos)
 }

@@ -34,11 +34,17 @@ pub(crate) struct Line<'m> {
     pub filter: &'m str,
     /// The value.
     pub value: &'m Cell,
-    /// The standard error under the same filter; null where there is none.
-    pub stderr: &'m Cell,
+    /// Everything that the task's line has.
+    of: &'m Metrics,
 }
 
-impl Line<'_> {
+impl<'m> Line<'m> {
+    /// The standard error under the same filter; null where there is none.
+    #[must_use]
+    pub(crate) fn stderr(&self) -> &'m Cell {
+        lm_eval::stderr(self.of, self.key)
+    }
+
     /// Whether its filter takes an answer only in the form that was asked for.
     fn is_strict(&self) -> bool {
         self.filter.contains("strict") || self.filter.contains("resolved")
@@ -114,7 +120,7 @@ pub(crate) fn lines(metrics: &Metrics) -> impl Iterator<Item = Line<'_>> {
             metric,
             filter,
             value,
-            stderr: lm_eval::stderr(metrics, key),
+            of: metrics,
         };
         (!lm_eval::is_stderr(key)).then_some(line)
     })

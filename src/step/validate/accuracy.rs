@@ -185,7 +185,7 @@ impl FileCheck<'_, '_> {
             task: task.to_owned(),
             metric: chosen.line.key.to_owned(),
             score: chosen.number(),
-            stderr: chosen.line.stderr.number(),
+            stderr: chosen.line.stderr().number(),
             bound: Bound::Min,
             threshold: None,
             source: SHOWN.to_owned(),

@@ -67,7 +67,7 @@ impl FileCheck<'_, '_> {
     fn line(&mut self, task: &str, line: &Line<'_>, less_is_better: bool) {
         let floor = floor::of(self.judge, self.result, task, less_is_better);
         let number = score::number(line.value, less_is_better);
-        let stderr = line.stderr.number();
+        let stderr = line.stderr().number();
         let passed = match (&floor, number) {
             (Some(floor), Some(number)) => floor.bound.admits(number, floor.value),
             _ => false,
