@@ -172,6 +172,28 @@ fn an_eval_task_without_a_threshold_is_a_warning() {
 }
 
 #[test]
+fn a_server_beyond_its_node_and_a_point_twice_are_warnings() {
+    let with = |gpus: u64| {
+        let line = format!("hardware:\n  mi: {{ available-cpu-dram-mib: 1_000, gpus-per-node: {gpus} }}\n");
+        let folder = folder();
+        edit(folder.path(), RUNNERS, "hardware:\n", &line);
+        folder
+    };
+    // The largest entry of that label takes 8 x 2 x 2 GPUs.
+    assert_eq!(stderr(&run(with(32).path(), ["check"])), "");
+    let folder = with(16);
+    edit(
+        folder.path(),
+        AMD,
+        "{ tp: 8, conc-list: [16] }",
+        "{ tp: 8, conc-list: [16, 4, 8, 4] }",
+    );
+    let output = run(folder.path(), ["check"]);
+    assert!(output.status.success(), "{}", stderr(&output));
+    snapshot("a_server_beyond_its_node_and_a_point_twice", &stderr(&output));
+}
+
+#[test]
 fn an_altered_entry() {
     let folder = repository();
     edit(

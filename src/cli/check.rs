@@ -13,6 +13,7 @@ use super::{annotate, output};
 use crate::config::changelog::Changelog;
 use crate::config::clusters::Clusters;
 use crate::config::engines::Engines;
+use crate::config::entries;
 use crate::config::fleet::{Fleet, FleetFiles};
 use crate::config::floors::{self, Known, Review};
 use crate::config::kind::Kind;
@@ -83,16 +84,21 @@ impl Check {
                 Err(more) => problems.extend(more),
             }
         }
-        let unknown = unknown_runners(&sources);
+        let shared = Shared::of(&sources);
+        let unknown = unknown_runners(&sources, &shared);
         if problems.0.is_empty() {
-            problems.extend(together(&sources).err().unwrap_or_default());
+            problems.extend(together(&sources, &shared).err().unwrap_or_default());
         }
         problems.extend(unknown);
-        let mut review = reviewed(&sources);
+        let mut review = reviewed(&sources, &shared);
         review.warnings.extend(without_threshold(&sources));
         problems.extend(Problems(review.errors));
-        let newest = newest_entries(&sources).0;
-        let warnings = review.warnings.into_iter().chain(newest);
+        let newest = newest_entries(&sources, &shared).0;
+        let doubtful = match (&shared.master, &shared.runners) {
+            (Ok(master), Some(Ok(runners))) => entries::doubtful(master, runners),
+            _ => Vec::new(),
+        };
+        let warnings = review.warnings.into_iter().chain(doubtful).chain(newest);
         let warnings: Vec<Problem> = warnings.map(Problem::warning).collect();
         if !problems.0.is_empty() {
             problems.extend(Problems(warnings));
@@ -186,23 +192,39 @@ fn of_kind(sources: &[(Kind, Arc<Source>)], wanted: Kind) -> impl Iterator<Item 
     of_kind.map(|(_, source)| source)
 }
 
+/// What several checks look at, read once.
+struct Shared {
+    master: Result<Master, Problems>,
+    /// `None` where there is no such file.
+    runners: Option<Result<Runners, Problems>>,
+}
+
+impl Shared {
+    fn of(sources: &[(Kind, Arc<Source>)]) -> Self {
+        let master: Vec<Arc<Source>> = of_kind(sources, Kind::Master).cloned().collect();
+        Self {
+            master: master::load(&master),
+            runners: of_kind(sources, Kind::Runners).next().map(Runners::load),
+        }
+    }
+}
+
 /// What no file shows alone: keys in two master files, and rows that cannot be generated.
-fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
+fn together(sources: &[(Kind, Arc<Source>)], shared: &Shared) -> Result<(), Problems> {
     let of = |wanted: Kind| of_kind(sources, wanted);
     for source in of(Kind::EvalPolicy) {
         evaluators_run(source)?;
     }
-    let master_files: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
-    let master = master::load(&master_files)?;
-    let Some(runners) = of(Kind::Runners).next() else {
+    let master = shared.master.as_ref().map_err(Clone::clone)?;
+    let Some(runners) = &shared.runners else {
         return Ok(());
     };
-    let runners = Runners::load(runners)?;
+    let runners = runners.as_ref().map_err(Clone::clone)?;
     for settings in of(Kind::Workflows) {
-        Workflows::load_for(settings, &runners)?;
+        Workflows::load_for(settings, runners)?;
     }
-    let rows = Expansion::default().rows(master.values(), &runners)?;
-    let names: HashSet<String> = runner_names(&runners).into_iter().map(str::to_owned).collect();
+    let rows = Expansion::default().rows(master.values(), runners)?;
+    let names: HashSet<String> = runner_names(runners).into_iter().map(str::to_owned).collect();
     let mut problems = Problems::default();
     let Some(source) = of(Kind::Clusters).next() else {
         return Ok(());
@@ -212,8 +234,8 @@ fn together(sources: &[(Kind, Arc<Source>)]) -> Result<(), Problems> {
         None => Engines::built_in()?,
     };
     let fleet = Fleet {
-        clusters: Clusters::load(source, Some(&runners))?,
-        runners,
+        clusters: Clusters::load(source, Some(runners))?,
+        runners: runners.clone(),
         engines,
         files: FleetFiles {
             clusters: PathBuf::from(&source.name),
@@ -293,15 +315,13 @@ fn benchmark_rows(rows: &[Row], policies: &EvalPolicies) -> Vec<Row> {
 }
 
 /// Configs whose runner is neither a label nor a runner of one.
-fn unknown_runners(sources: &[(Kind, Arc<Source>)]) -> Problems {
-    let of = |wanted: Kind| of_kind(sources, wanted);
-    let runners = of(Kind::Runners).next().map(Runners::load);
-    let Some(Ok(runners)) = runners else {
+fn unknown_runners(sources: &[(Kind, Arc<Source>)], shared: &Shared) -> Problems {
+    let Some(Ok(runners)) = &shared.runners else {
         return Problems::default();
     };
-    let known = runner_names(&runners);
+    let known = runner_names(runners);
     let names: HashSet<&str> = known.iter().copied().collect();
-    let named = of(Kind::Master).flat_map(master::runners_of);
+    let named = of_kind(sources, Kind::Master).flat_map(master::runners_of);
     let unknown: Vec<NamedRunner> = named.filter(|named| !names.contains(named.runner.as_str())).collect();
     let mut problems = Problems::default();
     // Looking for the nearest name takes time: of many no more are said than of one file.
@@ -351,18 +371,22 @@ fn evaluators_run(source: &Arc<Source>) -> Result<(), Problems> {
 }
 
 /// What [`newest_entry`] finds; of files that cannot be read nothing is said a second time.
-fn newest_entries(sources: &[(Kind, Arc<Source>)]) -> Problems {
+fn newest_entries(sources: &[(Kind, Arc<Source>)], shared: &Shared) -> Problems {
     let of = |wanted: Kind| of_kind(sources, wanted);
-    let files: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
-    let Some(master) = master::load(&files).ok().filter(|_| !files.is_empty()) else {
+    let Some(master) = shared
+        .master
+        .as_ref()
+        .ok()
+        .filter(|_| of(Kind::Master).next().is_some())
+    else {
         return Problems::default();
     };
-    let found = of(Kind::Changelog).filter_map(|changelog| newest_entry(changelog, &master).err());
+    let found = of(Kind::Changelog).filter_map(|changelog| newest_entry(changelog, master).err());
     Problems(found.flat_map(|problems| problems.0).collect())
 }
 
 /// Whether the thresholds can work; of files that cannot be read nothing is said a second time.
-fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
+fn reviewed(sources: &[(Kind, Arc<Source>)], shared: &Shared) -> Review {
     let of = |wanted: Kind| of_kind(sources, wanted);
     let mut review = Review::default();
     for source in of(Kind::Thresholds) {
@@ -370,8 +394,7 @@ fn reviewed(sources: &[(Kind, Arc<Source>)]) -> Review {
             continue;
         };
         let mut known = Known::default();
-        let master: Vec<Arc<Source>> = of(Kind::Master).cloned().collect();
-        for config in master::load(&master).iter().flat_map(indexmap::IndexMap::values) {
+        for config in shared.master.iter().flat_map(indexmap::IndexMap::values) {
             known.prefixes.push(config.model_prefix.clone());
         }
         known.tasks = known_tasks(source, of(Kind::EvalPolicy), of(Kind::Clusters));

@@ -9,6 +9,7 @@ pub mod clusters;
 pub(crate) mod decode;
 pub(crate) mod draw;
 pub(crate) mod engines;
+pub(crate) mod entries;
 pub(crate) mod environment;
 pub mod fields;
 pub mod fleet;

@@ -93,6 +93,14 @@ super::findings! {
         "Sizes that do not fit the hardware or each other"
         "A row with such sizes could not be placed on a node."
         "Correct the sizes, or the hardware in configs/runners.yaml.";
+    BEYOND_NODE = Warning "config/beyond-node"
+        "A server on one node that needs more GPUs than its nodes have"
+        "Its job would take a runner and fail when the engine starts."
+        "Correct the sizes, or `gpus-per-node` in configs/runners.yaml.";
+    MEASURED_TWICE = Warning "config/measured-twice"
+        "A point that is measured twice"
+        "Each of its jobs takes a runner, and their results are told apart by nothing."
+        "Name it once.";
     UNUSED_THRESHOLD = Error "config/unused-threshold"
         "A threshold that reaches no model or task"
         "A threshold that reaches nothing protects nothing."
