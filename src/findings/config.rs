@@ -99,7 +99,7 @@ super::findings! {
         "Correct the sizes, or `gpus-per-node` in configs/runners.yaml.";
     MEASURED_TWICE = Warning "config/measured-twice"
         "A point that is measured twice"
-        "Each of its jobs takes a runner, and their results are told apart by nothing."
+        "Two jobs take a runner each for one measurement."
         "Name it once.";
     UNUSED_THRESHOLD = Error "config/unused-threshold"
         "A threshold that reaches no model or task"
