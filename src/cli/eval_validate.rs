@@ -207,7 +207,12 @@ impl Validate {
         };
         let file = slurm::plain_file(Path::new(""), Path::new(&path))?;
         let source = Arc::new(Source::read_as(&file, &path)?);
-        asked::asked(&source, suite).map(Some)
+        let asked = asked::asked(&source, suite)?;
+        let limit = envelope.overrides.asked.eval_limit.as_deref().unwrap_or("");
+        Ok(Some(match limit.parse::<u64>() {
+            Ok(limit) if limit > 0 => asked.limited(limit),
+            _ => asked,
+        }))
     }
 
     fn print(&self, report: &Report) -> anyhow::Result<()> {

@@ -314,3 +314,55 @@ fn a_replays_settings_win_over_its_recipes() {
         assert!(refused.contains("exactly one concurrency"), "{refused}");
     }
 }
+
+#[test]
+fn a_limit_on_samples_reaches_the_benchmark_of_a_recipe() {
+    let folder = checkout();
+    let examples = |suite: &str, benchmark: &str, limit: &str| {
+        let benchmark = format!("{benchmark}, concurrencies: [1]");
+        let own = |text: &str| text.replace("type: sa-bench, isl: 8192, osl: 1024, concurrencies: [1]", &benchmark);
+        let mut found = Vec::new();
+        for (schema, text) in [(Schema::One, own(ONE)), (Schema::Two, own(super::srt::RECIPE))] {
+            assert!(text.contains(&benchmark), "{text}");
+            support::write(folder.path(), "recipes/own.yaml", text);
+            let mut job = envelope(row("recipes/own.yaml"));
+            for (name, value) in [
+                ("eval-framework", "benchmark"),
+                ("eval-suite", suite),
+                ("eval-srt-recipe", "recipes/own.yaml"),
+            ] {
+                job["row"][name] = json!(value);
+            }
+            (job["row"]["run-eval"], job["row"]["eval-only"]) = (json!(true), json!(true));
+            job["row"]["eval-conc"] = json!(64);
+            if !limit.is_empty() {
+                job["overrides"] = json!({"eval-limit": limit});
+            }
+            found.push(
+                written(folder.path(), &job, schema, None).map(|recipe| recipe["benchmark"]["num_examples"].clone()),
+            );
+        }
+        assert_eq!(found[0], found[1]);
+        found.remove(0)
+    };
+    assert_eq!(examples("mmlu", "type: mmlu, num_examples: 100", ""), Ok(json!(100)));
+    assert_eq!(
+        examples("mmlu", "type: mmlu, num_examples: 100", "full"),
+        Ok(json!(100))
+    );
+    assert_eq!(examples("mmlu", "type: mmlu, num_examples: 100", "8"), Ok(json!(8)));
+    // Never more than the recipe asks for, or than srt-slurm takes where it says nothing.
+    assert_eq!(
+        examples("mmlu", "type: mmlu, num_examples: 100", "1000"),
+        Ok(json!(100))
+    );
+    assert_eq!(examples("gpqa", "type: gpqa", "1000"), Ok(json!(198)));
+    assert_eq!(examples("longbenchv2", "type: longbenchv2", ""), Ok(json!(null)));
+    assert_eq!(examples("longbenchv2", "type: longbenchv2", "1000"), Ok(json!(1000)));
+    let aime = "type: custom, command: bash /configs/aime/run.sh";
+    let refused = examples("aime", aime, "8").expect_err("a refusal");
+    assert!(
+        refused.contains("EVAL_LIMIT is 8, and `aime` runs all of its problems"),
+        "{refused}"
+    );
+}

@@ -220,6 +220,26 @@ fn what_the_recipe_asks_for_and_is_missing_is_no_pass() {
 }
 
 #[test]
+fn a_limited_run_has_the_examples_of_its_limit_and_is_diagnostic() {
+    let whole = Run::mmlu();
+    let limited = |limit: &str| {
+        let overrides = format!("{{\"overrides\":{{\"eval-limit\":\"{limit}\"}},");
+        whole.with("envelope.json", "{\"id\"", &format!("{overrides}\"id\""))
+    };
+    limited("50").fails("asks for 50 examples of `mmlu`, and it has 200");
+    let fifty = limited("50").with(
+        "accuracy/mmlu_any.json",
+        "\"total_examples\":200",
+        "\"total_examples\":50",
+    );
+    let (code, judged, said) = fifty.judge();
+    assert_eq!((code, &judged["diagnostic"]), (0, &json!(true)), "{said}");
+    // A recipe that asks for less is not made to ask for more.
+    limited("500").passes();
+    limited("full").passes();
+}
+
+#[test]
 fn nothing_and_another_benchmarks_output_are_no_pass() {
     let run = Run::mmlu();
     let file = "accuracy/mmlu_any.json";

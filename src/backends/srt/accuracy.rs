@@ -3,8 +3,12 @@
 //! srt-slurm (v1.0.68, `cli/do_sweep.py`) leaves that section out where EVAL_ONLY is true, and runs lm-eval instead; where
 //! RUN_EVAL is true, it runs lm-eval behind it. Neither may be true of such a job.
 
+use super::yaml::Yaml;
 use crate::config::problem::{Problem, Problems};
+use crate::config::recipe::Benchmark;
+use crate::config::recipe::asked::Asked;
 use crate::matrix::row::Row;
+use crate::step::environment::Environment;
 
 /// What srt-slurm's lm-eval reads the requests at a time from.
 pub(super) const EVAL_CONCURRENT_REQUESTS: &str = "EVAL_CONCURRENT_REQUESTS";
@@ -40,4 +44,23 @@ pub(super) fn check_row(row: &Row) -> Result<(), Problems> {
         problems.push(Problem::file("", message).hint(hint));
     }
     problems.into_result()
+}
+
+/// Writes the job's limit on samples into its recipe, as the number of examples: never more than it asks for.
+///
+/// # Errors
+/// A limit of a benchmark that runs all of its examples or none.
+pub(super) fn limit(recipe: &mut Yaml, asked: Asked, environment: &Environment) -> Result<(), Problem> {
+    let limit = environment.get("EVAL_LIMIT").unwrap_or_default();
+    let Some(limit) = limit.parse::<u64>().ok().filter(|limit| *limit > 0) else {
+        return Ok(());
+    };
+    if asked.benchmark == Benchmark::Aime {
+        let message = format!("EVAL_LIMIT is {limit}, and `aime` runs all of its problems");
+        return Err(Problem::file("", message).hint("run it without a limit, or lower `REPEAT` in a recipe of its own"));
+    }
+    if let Some(examples) = asked.limited(limit).examples {
+        recipe.set(&["benchmark", "num_examples"], examples);
+    }
+    Ok(())
 }

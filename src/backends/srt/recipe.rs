@@ -7,6 +7,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::accuracy;
 use super::carry;
 use super::schema1;
 use super::sides::{Side, sides};
@@ -83,13 +84,16 @@ fn read(request: &Request<'_>, name: &str) -> Result<Yaml, Problems> {
     }
     let path = slurm::plain_file(request.workspace, &relative)?;
     let source = Arc::new(Source::read_as(&path, &relative.display().to_string())?);
-    if let Some(suite) = request.row.benchmark() {
-        asked::asked(&source, asked::suite(suite)?)?;
-    }
-    crate::config::load(&source, |d, node| {
+    let asked = request.row.benchmark().map(asked::suite).transpose()?;
+    let asked = asked.map(|suite| asked::asked(&source, suite)).transpose()?;
+    let mut recipe = crate::config::load(&source, |d, node| {
         check(d, node, request);
         Some(Yaml::from(node))
-    })
+    })?;
+    if let Some(asked) = asked {
+        accuracy::limit(&mut recipe, asked, request.environment)?;
+    }
+    Ok(recipe)
 }
 
 /// Reports what is no recipe of this row.

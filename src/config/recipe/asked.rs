@@ -27,6 +27,17 @@ pub struct Asked {
     pub categories: Vec<String>,
 }
 
+impl Asked {
+    /// The same of a run that is limited to so many examples.
+    #[must_use]
+    pub fn limited(self, limit: u64) -> Self {
+        Self {
+            examples: Some(self.examples.map_or(limit, |examples| examples.min(limit))),
+            ..self
+        }
+    }
+}
+
 /// What a recipe asks of its benchmark, which has to be the one of `suite`.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Bound, Check, FileCheck, Judge, Report, Request, Wanted, title};
+use super::{Bound, Check, FileCheck, Judge, Limit, Report, Request, Wanted, title};
 use crate::config::problem::Problem;
 use crate::config::recipe::Benchmark;
 use crate::step::results::accuracy::{self, Output, category_task};
@@ -86,6 +86,7 @@ pub(super) fn check(
         }
     }
     for (path, result) in results {
+        report.diagnostic |= judge.request.limit(result) != Limit::None;
         let mut file = FileCheck {
             judge,
             path,
@@ -147,7 +148,7 @@ impl FileCheck<'_, '_> {
         if let Some(asked) = recipe.examples.filter(|asked| !is_asked(asked)) {
             let there = samples.map_or_else(|| "does not say how many".to_owned(), |there| format!("has {there}"));
             self.problem(
-                format!("the recipe asks for {asked} examples of `{task}`, and it {there}"),
+                format!("the job asks for {asked} examples of `{task}`, and it {there}"),
                 "examples that are missing are not measured: see `benchmark.out`",
             );
         }
