@@ -28,7 +28,7 @@ const POLICY: &str = "configs/eval-policy.yaml";
 /// The repository's own labels file.
 const LABELS: &str = "configs/labels.yaml";
 /// The repository's own clusters file.
-pub(crate) const CLUSTERS: &str = "configs/clusters.yaml";
+pub(crate) const CLUSTERS: &str = crate::config::clusters::FILE;
 /// The repository's own engines file.
 pub(crate) const ENGINES: &str = "configs/engines.yaml";
 /// The repository's own workflow settings.

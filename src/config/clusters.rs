@@ -103,6 +103,9 @@ macro_rules! backend {
 
 backends::table!(backend);
 
+/// The repository's own clusters file.
+pub(crate) const FILE: &str = "configs/clusters.yaml";
+
 /// The clusters file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(deny_unknown_fields)]

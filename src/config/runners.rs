@@ -11,6 +11,9 @@ use super::source::Source;
 use super::tree::Node;
 use crate::findings::config;
 
+/// The repository's own runners file.
+pub(crate) const FILE: &str = "configs/runners.yaml";
+
 /// The runners file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(deny_unknown_fields)]

@@ -18,9 +18,9 @@ use crate::config::source::Source;
 use crate::config::{engines, labels, policy, thresholds, workflows};
 
 /// The starter's runners, the config that runs on them, and the cluster that they form.
-const RUNNERS: &str = "configs/runners.yaml";
+const RUNNERS: &str = crate::config::runners::FILE;
 const STARTER: &str = "configs/starter-master.yaml";
-const CLUSTERS: &str = "configs/clusters.yaml";
+const CLUSTERS: &str = crate::config::clusters::FILE;
 
 /// What happened to a file of the starter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

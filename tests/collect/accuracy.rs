@@ -201,7 +201,7 @@ fn outputs_without_metadata_are_nobodys() {
     sweep.set("eval_b", &meta(16), 0.9);
     sweep.file("eval_b/accuracy/aime25/metrics.json", &aime());
     let whole = sweep.evals(&["--strict"]);
-    assert_eq!(rows(&whole), [("aime25".to_owned(), 0.85), ("plain".to_owned(), 0.9)]);
+    assert_eq!(rows(&whole), [("aime25".to_owned(), 0.85), ("gsm8k".to_owned(), 0.9)]);
     sweep.file("eval_a/metrics.json", &aime());
     let printed = sweep.evals(&[]);
     assert_eq!(rows(&printed), rows(&whole));

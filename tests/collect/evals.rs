@@ -261,7 +261,7 @@ fn many_nodes_are_told_by_their_sides() {
     let text = std::fs::read_to_string(summary).expect("a summary");
     for part in [
         "### Eval results: 2 rows of 2 sets\n\n#### Multi node\n\n| Model |",
-        "| 8192/1024 | 2x tp4 ep1 dpa mixed | 3x tp8 ep1 dpa mixed | 64 | plain | 0.9000 ± 0.0200 (em_strict) | 100 |",
+        "| 8192/1024 | 2x tp4 ep1 dpa mixed | 3x tp8 ep1 dpa mixed | 64 | gsm8k | 0.9000 ± 0.0200 (em_strict) | 100 |",
     ] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }

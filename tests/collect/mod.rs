@@ -39,7 +39,7 @@ impl Sweep {
         self.file(&format!("{folder}/meta_env.json"), meta);
         self.file(
             &format!("{folder}/results_2026-11-01T00-00-00.json"),
-            &result("plain", score),
+            &result("gsm8k", score),
         );
     }
 

@@ -43,7 +43,7 @@ fn of_attempts_without_numbers_the_newest_by_its_results_counts() {
         let mut meta = meta(64);
         meta["job_id"] = json!(JOB);
         sweep.file(&format!("{folder}/meta_env.json"), &meta);
-        sweep.file(&format!("{folder}/results_{time}.json"), &result("plain", score));
+        sweep.file(&format!("{folder}/results_{time}.json"), &result("gsm8k", score));
     }
     let printed = sweep.evals(&["--strict"]);
     assert_eq!(column(&printed, "rows", "score"), [0.1]);
@@ -63,9 +63,21 @@ fn an_attempt_that_left_no_result_hides_none_that_did() {
     sweep.file("c/meta_env.json", &attempt(JOB, 7, 3));
     write(sweep.path().join("artifacts/c/results.json"), "{\"results\": ");
     sweep.plan(&json!([envelope(JOB, 64)]));
-    let printed = sweep.evals(&["--strict", "--plan", "plan.json"]);
+    let printed = sweep.evals(&["--plan", "plan.json"]);
     assert_eq!(column(&printed, "rows", "score"), [0.9]);
     assert_eq!(column(&printed, "jobs", "state"), ["done", "superseded", "superseded"]);
+    // That the newest cannot be read is said; that an attempt left nothing at all is no news.
+    assert_eq!(
+        printed["problems"],
+        json!(["artifacts/c/results.json is cut off in line 1"])
+    );
+    assert_eq!(sweep.collect("evals", &["--strict", "--plan", "plan.json"]).0, 1);
+    // An older attempt that broke is the reason for the newer one.
+    sweep.set("d", &attempt(JOB, 7, 4), 0.95);
+    let printed = sweep.evals(&["--strict", "--plan", "plan.json"]);
+    assert_eq!(column(&printed, "rows", "score"), [0.95]);
+    std::fs::remove_dir_all(sweep.path().join("artifacts/d")).expect("removed");
+    let printed = sweep.evals(&["--plan", "plan.json"]);
     assert_eq!(
         printed["jobs"][1]["reason"],
         "artifacts/b: attempt 2 of run 7 left no result, another one did"
@@ -103,6 +115,95 @@ fn a_set_that_contradicts_its_job_hides_no_attempt_that_does_not() {
     assert_eq!(printed["problems"].as_array().map(Vec::len), Some(2));
 }
 
+/// The gate sees scores too, and samples; the collector has the scores, and reads no samples.
+#[test]
+fn what_a_gate_refuses_is_not_done_and_still_has_its_row() {
+    let whole = || result("gsm8k", 0.95);
+    let edited = |path: &str, value: Value| {
+        let mut result = whole();
+        *result.pointer_mut(path).expect("a field") = value;
+        result
+    };
+    let subtasks = "/group_subtasks";
+    let mut extra = result("arc", 0.9);
+    extra["results"]["gsm8k"] = whole()["results"]["gsm8k"].clone();
+    extra["n-samples"]["gsm8k"] = whole()["n-samples"]["gsm8k"].clone();
+    for (result, task, wanted) in [
+        (
+            result("arc", 0.95),
+            "arc",
+            "the job asked for `gsm8k`, and `results` has none",
+        ),
+        (
+            result("GSM8K", 0.95),
+            "GSM8K",
+            "the job asked for `gsm8k`, and `results` has none",
+        ),
+        (extra, "arc", "`results` has `arc`, and the job asked for `gsm8k`"),
+        (
+            edited("/n-samples/gsm8k/effective", json!(50)),
+            "gsm8k",
+            "evaluated 50 of 100 samples",
+        ),
+        (
+            edited("/n-samples/gsm8k/effective", json!(101)),
+            "gsm8k",
+            "more than there are",
+        ),
+        (edited("/n-samples", json!({})), "gsm8k", "`gsm8k` has no sample count"),
+        (
+            edited(subtasks, json!({"g": ["gsm8k", "lost"]})),
+            "gsm8k",
+            "`lost` of the group `g` has no result",
+        ),
+        (
+            edited(subtasks, json!({"g": ["gsm8k", ""]})),
+            "gsm8k",
+            "holds \"\", which is no task",
+        ),
+    ] {
+        let sweep = Sweep::new();
+        sweep.file("a/meta_env.json", &attempt(JOB, 7, 1));
+        sweep.file("a/results.json", &result);
+        let mut job = envelope(JOB, 64);
+        sweep.plan(&json!([job]));
+        let printed = sweep.evals(&["--plan", "plan.json"]);
+        assert_eq!(printed["jobs"][0]["state"], "failed", "{wanted}");
+        let reason = printed["jobs"][0]["reason"].as_str().expect("a reason");
+        assert!(
+            reason.contains("artifacts/a/results.json") && reason.contains(wanted),
+            "{reason}"
+        );
+        assert!(column(&printed, "rows", "task").contains(&json!(task)), "{printed}");
+        let (code, _, stderr) = sweep.collect("evals", &["--plan", "plan.json", "--strict"]);
+        assert!(code == 1 && stderr.contains(wanted), "{stderr}");
+        // Beside throughput an eval fails nothing.
+        job["row"]["eval-only"] = json!(false);
+        sweep.plan(&json!([job]));
+        assert_eq!(sweep.evals(&["--plan", "plan.json"])["jobs"][0]["state"], "done");
+    }
+}
+
+#[test]
+fn a_folder_that_cannot_be_searched_loses_only_itself() {
+    let sweep = Sweep::new();
+    sweep.set("a", &attempt(JOB, 7, 1), 0.95);
+    let deep = std::iter::repeat_n("d", 70).collect::<Vec<_>>().join("/");
+    std::fs::create_dir_all(sweep.path().join("artifacts/b").join(deep)).expect("folders");
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    let printed = sweep.evals(&["--plan", "plan.json"]);
+    assert_eq!(
+        (&printed["jobs"][0]["state"], &printed["rows"][0]["score"]),
+        (&json!("done"), &json!(0.95))
+    );
+    let said = printed["problems"].to_string();
+    assert!(
+        said.contains("artifacts/b/d") && said.contains("64 folders deep"),
+        "{said}"
+    );
+    assert_eq!(sweep.collect("evals", &["--strict"]).0, 1);
+}
+
 #[test]
 fn a_batch_over_points_that_the_job_has_not_is_of_another_job() {
     let sweep = Sweep::new();
@@ -110,7 +211,7 @@ fn a_batch_over_points_that_the_job_has_not_is_of_another_job() {
     meta["job_id"] = json!(JOB);
     (meta["is_multinode"], meta["tp"]) = (json!(true), json!(4));
     sweep.file("a/meta_env.json", &meta);
-    sweep.file("a/results_conc16.json", &result("plain", 0.9));
+    sweep.file("a/results_conc16.json", &result("gsm8k", 0.9));
     sweep.plan(&json!([multinode_envelope(JOB, &[16, 32])]));
     let printed = sweep.evals(&["--plan", "plan.json"]);
     assert_eq!(printed["rows"], json!([]));
@@ -129,12 +230,14 @@ fn points_that_are_not_there_are_told_beside_what_is_wrong() {
         (json!([]), "artifacts/a: nothing at concurrency 16, 32"),
         (
             json!([16]),
-            "artifacts/a/results_conc16.json: `odd` has no metric, so it has no score; artifacts/a: nothing at concurrency 32",
+            "artifacts/a/results_conc16.json: `odd` has no metric, so it has no score; artifacts/a: nothing at concurrency 32; \
+             artifacts/a/results_conc16.json [conc 16]: `results` has `odd`, and the job asked for `gsm8k`; \
+             artifacts/a/results_conc16.json [conc 16]: `odd` has no sample count",
         ),
     ] {
         meta["completed_eval_concs"] = completed;
         sweep.file("a/meta_env.json", &meta);
-        let mut two = result("plain", 0.9);
+        let mut two = result("gsm8k", 0.9);
         two["results"]["odd"] = json!({});
         sweep.file("a/results_conc16.json", &two);
         let job = sweep.evals(&["--plan", "plan.json"])["jobs"][0].clone();
@@ -252,7 +355,7 @@ fn every_planned_eval_is_accounted_for() {
     half["job_id"] = json!(ids[4]);
     (half["is_multinode"], half["tp"]) = (json!(true), json!(4));
     sweep.file("d/meta_env.json", &half);
-    sweep.file("d/results_conc16.json", &result("plain", 0.9));
+    sweep.file("d/results_conc16.json", &result("gsm8k", 0.9));
     sweep.set(&format!("eval_m1_8k1k_{}", ids[5]), &meta(64), 0.9);
     sweep.set("e", &attempt("ffffffffffff", 1, 1), 0.9);
     sweep.set("f", &meta(8), 0.9);

@@ -68,8 +68,8 @@ fn the_lists_of_a_batch_are_lists_of_distinct_concurrencies() {
             vec!["`failed_eval_concs` is no list"],
         ),
         (
-            batch(&json!([16, "32"]), &json!([16, 32]), &json!([])),
-            vec!["`eval_concs` has \"32\", which is no concurrency"],
+            batch(&json!([16, "32x"]), &json!([16, 32]), &json!([])),
+            vec!["`eval_concs` has \"32x\", which is no concurrency"],
         ),
         (
             batch(&json!([16, true]), &json!([16, 32]), &json!([])),
@@ -175,4 +175,21 @@ fn an_envelope_says_what_was_asked_for() {
         &["--envelope", "envelope.json"],
         &["`is_multinode` is false, the job's is true"],
     );
+    // Numbers count by their value; the concurrency of a batch is one of its points.
+    signed["is_multinode"] = json!(true);
+    (signed["conc"], signed["eval_concs"]) = (json!("32"), json!(["16", 32.0]));
+    work.file("meta_env.json", &signed);
+    work.passes(&["--envelope", "envelope.json"]);
+    for (conc, said) in [
+        (json!(7), "7"),
+        (json!([16]), "a list or a mapping"),
+        (json!("x"), "\"x\""),
+    ] {
+        signed["conc"] = conc;
+        work.file("meta_env.json", &signed);
+        work.fails(
+            &["--envelope", "envelope.json"],
+            &[&format!("`conc` is {said}, the job's is 16, 32")],
+        );
+    }
 }

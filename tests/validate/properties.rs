@@ -473,7 +473,7 @@ proptest! {
                 match kind {
                     2 => {}
                     3 => write(folder.join(RESULT), "{\"results\":"),
-                    _ => write(folder.join(RESULT), result("plain", score).to_string()),
+                    _ => write(folder.join(RESULT), result("gsm8k", score).to_string()),
                 }
             }
             let found = evals::collect(root.path(), Some(&plan), Order::Model, &Thresholds::default());

@@ -38,8 +38,10 @@ pub(super) enum Flaw {
 pub(super) struct Newest<T> {
     /// Those that do.
     pub kept: Vec<T>,
-    /// Older attempts.
+    /// Attempts in whose place another counts.
     pub superseded: Vec<Job>,
+    /// Those of them that are newer than what counts.
+    pub passed_over: Vec<T>,
     /// Two results of one attempt, of which the first counts.
     pub problems: Vec<Problem>,
 }
@@ -68,6 +70,7 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
     let mut newest = Newest {
         kept: Vec::new(),
         superseded: Vec::new(),
+        passed_over: Vec::new(),
         problems: Vec::new(),
     };
     for result in results {
@@ -76,13 +79,17 @@ pub(super) fn newest<T: Attempt>(results: Vec<T>) -> Newest<T> {
             continue;
         };
         let source = result.source();
-        if age(&result) < last[&point] {
+        let (own, kept) = (age(&result), last[&point]);
+        if own < kept {
             newest.superseded.push(Job {
                 id: result.job().unwrap_or_default().to_owned(),
                 state: State::Superseded,
-                reason: format!("{source}: {}", superseded(&result, last[&point])),
+                reason: format!("{source}: {}", superseded(&result, kept)),
                 ..Job::default()
             });
+            if (own.1, own.2, own.3) > (kept.1, kept.2, kept.3) {
+                newest.passed_over.push(result);
+            }
         } else if let Some(first) = taken.get(&point) {
             let message = format!("{source}: the same attempt at the same job as {first}, which stands");
             let problem = Problem::file(source, message).hint("a job uploads its results once");

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+use super::asked::Tasks;
 use super::attempts::{self, Attempt, Flaw, Newest};
 use super::eval_row::{self, EvalRow};
 use super::ledger::{Found, Ledger};
@@ -22,7 +23,7 @@ use crate::step::results::lm_eval::ResultFile;
 use crate::step::results::loose::{Cell, List};
 use crate::step::results::meta::{self, MetaEnv, Owner};
 use crate::step::results::name;
-use crate::step::validate::{Bound, is_limit, of_published};
+use crate::step::validate::{self, Bound, Request, is_limit, of_published};
 
 /// What rows are sorted by first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, clap::ValueEnum)]
@@ -68,6 +69,10 @@ struct Gathered<'f> {
     problems: Vec<Problem>,
     /// When its newest result was written.
     written: i128,
+    /// Why the gate of its job refuses it, its scores and samples aside.
+    refused: Vec<String>,
+    /// Whether it has a file that could hold a score.
+    has_result: bool,
     /// Whether it is of another job than it is counted for.
     is_foreign: bool,
 }
@@ -85,17 +90,22 @@ pub fn collect(
     order: Order,
     thresholds: &Thresholds,
 ) -> Result<Evals, Problem> {
-    let folders = folders(root)?;
+    let (folders, unseen) = folders(root)?;
     let planned: Planned<'_> = plan.into_iter().flatten().map(|e| (e.id.as_str(), e)).collect();
+    let tasks = Tasks::of(plan.unwrap_or_default());
     let mut evals = Evals::default();
     let (sets, broken) = read_sets(root, &folders, &planned, &mut evals);
     evals.sets = sets.len() + evals.problems.len();
+    evals.problems.extend(unseen);
     let gathered = sets.into_par_iter().map(|set| {
         let job = set.job.as_deref().and_then(|job| planned.get(job).copied());
         // Before the newest attempt is chosen: what is of another job hides nothing of this one.
         match job.and_then(|job| foreign(&set, job)) {
             Some(problem) => Gathered::foreign(set, problem),
-            None => gather(root, set, job, thresholds),
+            None => {
+                let request = job.map(|job| tasks.request(job, thresholds));
+                gather(root, set, job, request.as_ref(), thresholds)
+            }
         }
     });
     let gathered: Vec<Gathered<'_>> = gathered.collect();
@@ -107,10 +117,16 @@ pub fn collect(
     let Newest {
         kept,
         superseded,
+        passed_over,
         problems,
     } = attempts::newest(gathered);
     evals.jobs = superseded;
     evals.problems.extend(problems);
+    // The newest attempt is the one that was meant to count: why it does not is said, unless it left nothing at all.
+    let unusable = passed_over
+        .into_iter()
+        .filter(|gathered| gathered.has_result && !gathered.is_foreign);
+    evals.problems.extend(unusable.flat_map(|gathered| gathered.problems));
     if let Some(plan) = plan {
         compare(plan, broken, &kept, thresholds, &mut evals);
     }
@@ -245,13 +261,21 @@ impl<'f> Gathered<'f> {
             rows: Vec::new(),
             problems: vec![problem],
             written: 0,
+            refused: Vec::new(),
+            has_result: true,
             is_foreign: true,
         }
     }
 }
 
-/// The rows of a set; `job` is the planned one that it is of.
-fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Thresholds) -> Gathered<'f> {
+/// The rows of a set; `job` is the planned one that it is of, and `request` what its gate asks.
+fn gather<'f>(
+    root: &Path,
+    set: Set<'f>,
+    job: Option<&Envelope>,
+    request: Option<&Request>,
+    thresholds: &Thresholds,
+) -> Gathered<'f> {
     let was_limited = job.is_some_and(|job| is_limit(job.overrides.asked.eval_limit.as_deref().unwrap_or("")));
     let outputs = accuracy::outputs_in(set.folder, set.below);
     let (files, problems) = match set.meta.is_batch() {
@@ -261,8 +285,8 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
         false => single_file(&set),
     };
     let conc = set.meta.cell("conc").integer().unwrap_or(0);
-    let mut rows = Vec::new();
-    let mut found = Vec::new();
+    let (mut rows, mut found, mut refused) = (Vec::new(), Vec::new(), Vec::new());
+    let has_result = !(files.is_empty() && outputs.is_empty());
     let problem = |message: String| {
         Problem::file(&set.source, format!("{}: {message}", set.source)).hint("see the log of its eval")
     };
@@ -272,6 +296,9 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
     let written = paths.map(|path| name::written(path)).max().unwrap_or(0);
     let results = files.into_iter().map(|(conc, path)| {
         let result = ResultFile::read(&path);
+        if let (Some(request), Ok(result)) = (request, &result) {
+            refused.extend(validate::lacking(request, &source(root, &path), result));
+        }
         (conc, path, result)
     });
     let outputs = outputs.into_iter().map(|output| (conc, output.path, output.result));
@@ -303,6 +330,8 @@ fn gather<'f>(root: &Path, set: Set<'f>, job: Option<&Envelope>, thresholds: &Th
         rows,
         problems: found,
         written,
+        refused,
+        has_result,
         is_foreign: false,
     }
 }
@@ -386,6 +415,7 @@ fn compare(
             .iter()
             .map(|problem| problem.message.clone())
             .collect();
+        let refused = gathered.refused.clone();
         let source = set.source.clone();
         let is_diagnostic = gathered.rows.iter().any(|row| row.diagnostic);
         found.insert(
@@ -394,6 +424,7 @@ fn compare(
                 source,
                 concs,
                 problems,
+                refused,
                 remark: is_diagnostic.then(|| DIAGNOSTIC.to_owned()),
                 scores: gathered.rows.iter().map(|row| held(row, thresholds)).collect(),
                 diagnostic: is_diagnostic,

@@ -24,6 +24,8 @@ pub(crate) struct Found {
     pub concs: Vec<u64>,
     /// What is wrong with it.
     pub problems: Vec<String>,
+    /// Why the gate of its job refuses it, its scores aside.
+    pub refused: Vec<String>,
     /// What is to be known of it where nothing is wrong.
     pub remark: Option<String>,
     /// Its scores, each with what it was held against.
@@ -120,6 +122,8 @@ fn judge(planned: &Planned<'_>, found: &Found) -> (State, String) {
     }
     // The gate fails a job that only evaluates; in others the eval is told, and fails nothing.
     if planned.envelope.row.eval.eval_only {
+        let unsaid = found.refused.iter().filter(|why| !found.problems.contains(why));
+        reasons.extend(unsaid.cloned());
         reasons.extend(found.scores.iter().filter(|score| !score.passed).map(missed));
     }
     match reasons.is_empty() {

@@ -2,6 +2,7 @@
 //!
 //! What cannot be read loses only itself, and is said. Folders are read side by side.
 
+mod asked;
 mod attempts;
 pub(crate) mod eval_row;
 pub mod evals;
@@ -40,20 +41,28 @@ fn job_in_path(root: &Path, path: &Path) -> Option<String> {
     })
 }
 
-/// Every folder under the root; none where there is no such folder, as after a download of nothing. What `fetch` has on
-/// its way there is no result yet.
-pub(super) fn folders(root: &Path) -> Result<Vec<file::Folder>, Problem> {
+/// Every folder under the root, and those that could not be searched; none where there is no such folder, as after a
+/// download of nothing. What `fetch` has on its way there is no result yet.
+pub(super) fn folders(root: &Path) -> Result<(Vec<file::Folder>, Vec<Problem>), Problem> {
     let coming = root.join(folder::WORK);
-    match file::walk(root, file::MAX_DEPTH) {
-        Ok(mut folders) => {
-            folders.retain(|folder| !folder.path.starts_with(&coming));
-            Ok(folders)
+    match file::search(root, file::MAX_DEPTH) {
+        Ok(mut found) => {
+            found.folders.retain(|folder| !folder.path.starts_with(&coming));
+            let unseen = found.unseen.iter().map(|(path, error)| unseen(root, path, error));
+            Ok((found.folders, unseen.collect()))
         }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Vec::new()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Default::default()),
         Err(error) => {
             let name = file::shown(root);
             Err(Problem::file(&name, format!("{name} cannot be searched: {error}"))
                 .hint("name the folder that the artifacts were downloaded to"))
         }
     }
+}
+
+/// A folder that loses what is in it, and nothing else.
+fn unseen(root: &Path, path: &Path, error: &std::io::Error) -> Problem {
+    let name = source(root, path);
+    Problem::file(&name, format!("{name} cannot be searched: {error}"))
+        .hint("what is in it does not count: look at what that artifact holds")
 }

@@ -107,7 +107,7 @@ impl Fields {
 /// # Errors
 /// A folder that cannot be searched. A file that cannot be read is none.
 pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<Throughput, Problem> {
-    let folders = folders(root)?;
+    let (folders, unseen) = folders(root)?;
     let output = output.canonicalize().ok();
     let files: Vec<PathBuf> = folders
         .iter()
@@ -120,7 +120,10 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
         .filter(|path| output.is_none() || path.canonicalize().ok() != output)
         .collect();
     let read: Vec<Result<Aggregate, Problem>> = files.par_iter().map(|path| read(root, path)).collect();
-    let mut results = Throughput::default();
+    let mut results = Throughput {
+        problems: unseen,
+        ..Throughput::default()
+    };
     let mut aggregates = Vec::new();
     let mut broken: HashMap<String, Found> = HashMap::new();
     for (aggregate, path) in read.into_iter().zip(&files) {
@@ -144,7 +147,7 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
     if let Some(plan) = plan {
         compare(plan, broken, &mut results);
     }
-    results.aggregates.par_sort_by(|a, b| a.key().cmp(&b.key()));
+    results.aggregates.par_sort_by_cached_key(Aggregate::key);
     Ok(results)
 }
 

@@ -69,7 +69,9 @@ pub(super) fn side(root: &Path, metrics: &Metrics) -> Result<Side, Problem> {
         return Ok(side);
     }
     let (start, end) = COLLECTION;
-    let paths: Vec<PathBuf> = folders(root)?
+    let (folders, unseen) = folders(root)?;
+    side.problems.extend(unseen);
+    let paths: Vec<PathBuf> = folders
         .iter()
         .flat_map(|folder| folder.named(start, end).map(|name| folder.path.join(name)))
         .collect();

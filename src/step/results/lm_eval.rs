@@ -155,6 +155,13 @@ impl ResultFile {
             .filter(|(_, tasks)| !tasks.is_empty())
     }
 
+    /// The members of groups that are no names of tasks, each with its group.
+    pub fn nameless_members(&self) -> impl Iterator<Item = (&str, &Cell)> {
+        let lists = self.group_subtasks.0.iter().flatten();
+        let members = lists.flat_map(|(group, list)| list.items().map(|member| (group.as_str(), member)));
+        members.filter(|(_, member)| member.text().is_none())
+    }
+
     /// The lines that stand under `results` and under `groups`, both.
     pub fn told_twice(&self) -> impl Iterator<Item = (&str, &Metrics, &Metrics)> {
         self.groups.0.iter().flatten().filter_map(|(name, line)| {

@@ -215,8 +215,7 @@ impl Points<'_> {
         };
         let mut concs: Vec<u64> = Vec::new();
         for item in items {
-            let conc = matches!(item, Cell::Number(_)).then(|| item.integer()).flatten();
-            match conc.filter(|conc| *conc > 0) {
+            match item.integer().filter(|conc| *conc > 0) {
                 Some(conc) if concs.contains(&conc) => self.meta(format!("`{name}` has {conc} twice"), hint),
                 Some(conc) => concs.push(conc),
                 None => {

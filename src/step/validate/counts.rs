@@ -77,6 +77,12 @@ impl FileCheck<'_, '_> {
                 }
             }
         }
+        for (group, member) in self.result.nameless_members() {
+            self.problem(
+                format!("the group `{group}` of `group_subtasks` holds {member}, which is no task"),
+                "a group's score without all of its tasks is another score: see the eval's log",
+            );
+        }
         for (name, one, other) in self.result.told_twice() {
             for line in score::lines(one) {
                 let Some(value) = other.get(line.key).filter(|value| *value != line.value) else {

@@ -16,8 +16,8 @@ pub(super) fn check(request: &Request, meta: &MetaEnv, problems: &mut Vec<Proble
     let Owner::Other(found) = meta.owner(envelope, run, None) else {
         return;
     };
-    // Concurrencies are held against those that were asked for, with the points that are there.
-    let of_points = |name: &str| matches!(name, "conc" | "eval_concs");
+    // Concurrencies are held against those that were asked for, with the points that are there: of a batch its list.
+    let of_points = |name: &str| name == "eval_concs" || (name == "conc" && !meta.is_batch());
     let found = found.into_iter().filter(|one| !of_points(&one.name));
     problems.extend(found.map(|one| {
         Problem::file(&name, format!("{name}: {}", one.sentence))

@@ -37,7 +37,7 @@ pub const MIN_SCORE: f64 = 0.85;
 pub const MAX_EMPTY: f64 = 0.05;
 
 /// What is judged, and by which rules.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Which score passes.
     pub thresholds: Thresholds,
@@ -242,6 +242,31 @@ struct FileCheck<'c, 'r> {
     path: &'c Path,
     result: &'c ResultFile,
     report: &'c mut Report,
+}
+
+/// Why the gate refuses a result file of a job, its scores and its samples aside: tasks that nobody asked for, and those
+/// that are missing, also of groups, or were not evaluated whole. `name` is the file's, for people.
+#[must_use]
+pub(crate) fn lacking(request: &Request, name: &str, result: &ResultFile) -> Vec<String> {
+    let mut report = Report::default();
+    let judge = Judge {
+        request,
+        prefix: request.prefix(&MetaEnv::default()),
+        answers: None,
+    };
+    let mut file = FileCheck {
+        judge: &judge,
+        path: Path::new(name),
+        result,
+        report: &mut report,
+    };
+    file.asked();
+    file.groups();
+    for (task, _) in result.tasks() {
+        file.samples(task);
+    }
+    let problems = report.problems.into_iter();
+    problems.map(|problem| problem.message).collect()
 }
 
 impl FileCheck<'_, '_> {

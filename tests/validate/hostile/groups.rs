@@ -88,6 +88,30 @@ pub fn groups(table: &mut Table) {
             "`family` of `group_subtasks` holds itself",
         ),
         (
+            "with a member without a name",
+            "/group_subtasks/family",
+            Some(json!(["a", "b", ""])),
+            "holds \"\", which is no task",
+        ),
+        (
+            "with a member that is no name",
+            "/group_subtasks/family",
+            Some(json!(["a", "b", 5])),
+            "holds 5, which is no task",
+        ),
+        (
+            "with a member that is null",
+            "/group_subtasks/family",
+            Some(json!(["a", "b", null])),
+            "holds null, which is no task",
+        ),
+        (
+            "with a member that is a list",
+            "/group_subtasks/family",
+            Some(json!(["a", "b", ["a"]])),
+            "holds a list or a mapping, which is no task",
+        ),
+        (
             "that holds one that holds it",
             "/group_subtasks/b",
             Some(json!(["family"])),
