@@ -118,10 +118,8 @@ fn bounded_into(mut bytes: Vec<u8>, from: impl Read, most: u64) -> io::Result<Ve
 /// # Errors
 /// A folder that cannot be created or written.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    // Empty for a bare name, which is this folder to both calls.
+    let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let file = beside(folder, |file| file.write_all(bytes))?;
     file.persist(path).map_err(|error| error.error)?;
@@ -169,8 +167,7 @@ pub fn move_into(file: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> 
                 return Ok(target);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-            // Another file system, or one without links.
+            // Another file system, or one without links; of a file that is gone the copy says so.
             Err(_) => {
                 let target = copy_into(file, folder, name)?;
                 std::fs::remove_file(file)?;
