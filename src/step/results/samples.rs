@@ -95,6 +95,8 @@ mod tests {
         assert_eq!(counted(r#"{"resps": [["", null, " "], []]}"#), silent);
         assert_eq!(counted(r#"{"resps": []}"#), silent);
         assert_eq!(counted(r#"{"resps": [{"content": ""}]}"#), silent);
+        // What is no JSON is no answer either.
+        assert_eq!(counted(r#"{"resps": [[?]]}"#), silent);
         for said in ["\\u0041", "\\\"", "\\\\", "\\u6587", "文", "\\ud83d\\ude00", "😀", " x"] {
             assert_eq!(counted(&format!("{{\"resps\": [[\"{said}\"]]}}")), spoken, "{said}");
         }
