@@ -43,6 +43,7 @@ pub fn metadata(table: &mut Table) {
     for (pointer, value) in [
         ("/conc", json!("64")),
         ("/tp", json!("8")),
+        ("/tp", json!("8.0")),
         ("/hw", json!("H200")),
         ("/framework", json!("vLLM")),
         ("/run_id", json!(7001)),
