@@ -118,10 +118,8 @@ fn bounded_into(mut bytes: Vec<u8>, from: impl Read, most: u64) -> io::Result<Ve
 /// # Errors
 /// A folder that cannot be created or written.
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
+    // Empty for a bare name, which is this folder to both calls.
+    let folder = path.parent().unwrap_or(Path::new("."));
     std::fs::create_dir_all(folder)?;
     let file = beside(folder, |file| file.write_all(bytes))?;
     file.persist(path).map_err(|error| error.error)?;
@@ -169,8 +167,7 @@ pub fn move_into(file: &Path, folder: &Path, name: &str) -> io::Result<PathBuf> 
                 return Ok(target);
             }
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(error),
-            // Another file system, or one without links.
+            // Another file system, or one without links; of a file that is gone the copy says so.
             Err(_) => {
                 let target = copy_into(file, folder, name)?;
                 std::fs::remove_file(file)?;
@@ -430,5 +427,36 @@ mod tests {
                 .contains("hard link")
         );
         assert!(open(root.path()).is_err(), "a folder");
+    }
+
+    #[test]
+    fn a_limit_is_said_in_the_unit_that_fits() {
+        let said = |most: u64| bounded(std::io::repeat(0), most).expect_err("too large").to_string();
+        assert_eq!(said((1 << 20) - 1), "it is larger than 1048575 bytes");
+        assert_eq!(said(1 << 20), "it is larger than 1 MiB");
+    }
+
+    #[test]
+    fn what_is_taken_is_not_replaced_and_no_other_failure_is_taken_for_that() {
+        let root = tempfile::tempdir().expect("a folder");
+        let write = |name: &str| write_into(root.path(), name, |file| file.write_all(name.as_bytes()));
+        let names = [(); 3].map(|()| write("a.json").expect("a file"));
+        assert_eq!(
+            names,
+            ["a.json", "a_2.json", "a_3.json"].map(|name| root.path().join(name))
+        );
+        let error = write("none/a.json").expect_err("no such folder");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+        let error = move_into(&root.path().join("b"), root.path(), "a.json").expect_err("no such file");
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_suffix_stands_before_the_extension_and_a_name_stays_short() {
+        assert_eq!(suffixed(".env", "_2"), ".env_2");
+        assert_eq!(suffixed("a.b.json", "_2"), "a.b_2.json");
+        assert_eq!(suffixed("a.tar.gz", "_2"), "a_2.tar.gz");
+        let long = suffixed(&format!("{}.json", "a".repeat(300)), "_10");
+        assert_eq!(long, format!("{}_10.json", "a".repeat(MAX_NAME - 8)));
     }
 }

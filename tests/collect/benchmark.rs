@@ -110,3 +110,23 @@ fn another_eval_is_not_the_benchmark_that_was_planned() {
         "{reason}"
     );
 }
+
+#[test]
+fn a_benchmark_that_ran_once_is_told_without_repeats() {
+    let sweep = Sweep::new();
+    planned(&sweep);
+    sweep.file(
+        "eval_a/accuracy/mmlu_any.json",
+        &json!({ "score": 0.95, "score:std": 0.2, "total_examples": 100 }),
+    );
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "evals", "artifacts"]);
+    let (code, _, stderr) = run(command.env("GITHUB_STEP_SUMMARY", &summary));
+    assert_eq!(code, 0, "{stderr}");
+    let summary = std::fs::read_to_string(summary).expect("a summary");
+    assert!(
+        summary.contains("| 64 | mmlu | 0.9500 ± 0.0200 (accuracy) | 100 |"),
+        "{summary}"
+    );
+}

@@ -430,3 +430,14 @@ fn the_output_is_named_and_placed_and_replaced_whole() {
         assert_eq!(sweep.collect("evals", &["--name", name]).0, 2, "{name:?}");
     }
 }
+
+#[test]
+fn rows_of_one_model_stand_by_their_parallelism_and_then_by_their_concurrency() {
+    let sweep = Sweep::new();
+    for (tp, conc) in [(8, 4), (4, 64), (4, 16)] {
+        let mut meta = meta(conc);
+        meta["tp"] = json!(tp);
+        sweep.set(&format!("tp{tp}_{conc}"), &meta, 0.95);
+    }
+    assert_eq!(column(&sweep.evals(&[]), "rows", "conc"), [16, 64, 4]);
+}

@@ -56,6 +56,42 @@ fn of_attempts_without_numbers_the_newest_by_its_results_counts() {
 }
 
 #[test]
+fn an_attempt_without_a_number_is_told_by_its_run() {
+    let sweep = Sweep::new();
+    sweep.set("a", &attempt(JOB, 7, 0), 0.1);
+    sweep.set("b", &attempt(JOB, 7, 1), 0.2);
+    let printed = sweep.evals(&["--strict"]);
+    assert_eq!(
+        column(&printed, "jobs", "reason"),
+        ["artifacts/a: an attempt without a number, of run 7, there is a newer one"]
+    );
+}
+
+#[test]
+fn a_set_in_the_folder_of_no_planned_job_is_of_the_job_that_it_names() {
+    let sweep = Sweep::new();
+    sweep.set(&format!("eval_m1_8k1k_{OTHER}"), &attempt(JOB, 7, 1), 0.95);
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    let printed = sweep.evals(&["--plan", "plan.json"]);
+    assert_eq!(column(&printed, "jobs", "state"), ["done"], "{printed}");
+    assert_eq!(printed["unplanned"], json!([]));
+}
+
+#[test]
+fn why_a_planned_set_cannot_be_read_is_the_reason_of_its_job() {
+    let sweep = Sweep::new();
+    let set = format!("artifacts/eval_m1_8k1k_{JOB}");
+    write(sweep.path().join(&set).join("meta_env.json"), "{");
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    let printed = sweep.evals(&["--plan", "plan.json"]);
+    assert_eq!(column(&printed, "jobs", "state"), ["failed"]);
+    assert_eq!(
+        printed["jobs"][0]["reason"],
+        format!("{set}/meta_env.json is cut off in line 1")
+    );
+}
+
+#[test]
 fn an_attempt_that_left_no_result_hides_none_that_did() {
     let sweep = Sweep::new();
     sweep.set("a", &attempt(JOB, 7, 1), 0.9);
@@ -293,6 +329,18 @@ fn what_scripts_are_known_to_get_wrong_is_forgiven_and_nothing_else() {
             );
         }
     }
+}
+
+#[test]
+fn a_planned_model_is_published_under_its_planned_name() {
+    let sweep = Sweep::new();
+    let mut written = meta(64);
+    written["infmax_model_prefix"] = json!("unknown");
+    sweep.set(&format!("eval_m1_8k1k_{JOB}"), &written, 0.95);
+    assert_eq!(column(&sweep.evals(&[]), "rows", "model_prefix"), ["unknown"]);
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    let printed = sweep.evals(&["--plan", "plan.json"]);
+    assert_eq!(column(&printed, "rows", "model_prefix"), ["m1"]);
 }
 
 #[test]

@@ -174,3 +174,58 @@ fn a_summary_shows_what_is_not_as_planned_and_how_each_point_is_spread() {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }
 }
+
+#[test]
+fn the_nested_metrics_of_a_replay_stand_in_the_table() {
+    let sweep = Sweep::new();
+    let mut replay = aggregate(8, 0.0);
+    let fields = replay.as_object_mut().expect("an object");
+    fields.remove("tput_per_gpu");
+    fields.insert(
+        "request_metrics".to_owned(),
+        json!({"throughput": {"per_gpu": {"total_tput_tps": 310.5, "output_tput_tps": 12.25}},
+               "latency": {"ttft": {"p50": 0.75}}}),
+    );
+    sweep.file("bmk_agentic_x_000000000003/agg_r.json", &replay);
+    // A number at the top is the file's own.
+    let mut own = replay.clone();
+    (own["conc"], own["tput_per_gpu"]) = (json!(16), json!(1.5));
+    sweep.file("bmk_agentic_x_000000000004/agg_r.json", &own);
+    let summary = sweep.path().join("summary.md");
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "results", "artifacts"]);
+    let (code, _, stderr) = run(command.env("GITHUB_STEP_SUMMARY", &summary));
+    assert_eq!(code, 0, "{stderr}");
+    let summary = std::fs::read_to_string(summary).expect("a summary");
+    for row in ["| 8 | 310.500 | 12.250 | 0.750 |", "| 16 | 1.500 | 12.250 | 0.750 |"] {
+        assert!(summary.contains(row), "{row}: {summary}");
+    }
+}
+
+#[test]
+fn of_attempts_at_one_point_the_newest_counts_and_the_other_is_told_by_its_job() {
+    let sweep = Sweep::new();
+    for (folder, number, tput) in [("a", 2, 2.5), ("b", 10, 10.5), ("c", 9, 9.5)] {
+        let mut result = aggregate(64, tput);
+        let fields = result.as_object_mut().expect("an object");
+        for (name, value) in [
+            ("job_id", json!("000000000001")),
+            ("run_id", json!("7")),
+            ("run_attempt", json!(number)),
+        ] {
+            fields.insert(name.to_owned(), value);
+        }
+        sweep.file(&format!("{folder}/agg_r.json"), &result);
+    }
+    let (code, printed, stderr) = sweep.collect("results", &["--strict"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    assert_eq!(column(&printed, "rows", "tput_per_gpu"), [10.5]);
+    assert_eq!(column(&printed, "jobs", "id"), ["000000000001", "000000000001"]);
+    assert_eq!(
+        column(&printed, "jobs", "reason"),
+        [
+            "artifacts/a/agg_r.json: attempt 2 of run 7, there is a newer one",
+            "artifacts/c/agg_r.json: attempt 9 of run 7, there is a newer one"
+        ]
+    );
+}

@@ -1,5 +1,7 @@
 //! `sweepctl compare`: what changed between two collections, and what could not be compared.
 
+mod components;
+
 use std::path::Path;
 
 use serde_json::{Value, json};

@@ -204,6 +204,10 @@ fn a_batch_goes_on_after_a_failed_point() {
     assert_eq!(meta["eval_concs"], json!([2, 3, 4]));
     assert_eq!(meta["completed_eval_concs"], json!([2, 4]));
     assert_eq!(meta["failed_eval_concs"], json!([3]));
+    assert_eq!(
+        meta["answers"]["asked"], 8,
+        "those of the two points that completed: {meta}"
+    );
     assert_eq!((&meta["conc"], &meta["is_multinode"]), (&json!(2), &json!(true)));
     assert_eq!(
         (&meta["prefill_num_workers"], &meta["decode_num_workers"]),

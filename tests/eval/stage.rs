@@ -282,6 +282,42 @@ fn a_set_in_the_folder_of_evals_is_uploaded_and_judged() {
 }
 
 #[test]
+fn an_accuracy_benchmarks_log_and_scores_are_gathered_beside_its_metadata() {
+    let mut planned = multi_node(ID, &[4]);
+    planned["row"].as_object_mut().expect("a row").remove("eval-all-concs");
+    for (name, value) in [
+        ("eval-conc", json!(4)),
+        ("eval-framework", json!("benchmark")),
+        ("eval-suite", json!("mmlu")),
+    ] {
+        planned["row"][name] = value;
+    }
+    let job = Job::new(&planned);
+    let folder = "run_logs/slurm_job-8/eval_results";
+    job.write_meta(
+        folder,
+        json!({"eval_suite": "mmlu", "job_id": null, "framework": "dynamo-trt"}),
+    );
+    job.write(&format!("{folder}/benchmark.out"), "MMLU evaluation complete\n");
+    job.write(&format!("{folder}/accuracy/mmlu_any.json"), "{}");
+    let done = job.upload("eval");
+    assert!(done.status.success(), "{}", stderr(&done));
+    let name = format!("eval_stub_8k1k_{ID}");
+    assert_eq!(job.gathered(&name), ["accuracy", "benchmark.out", "meta_env.json"]);
+    assert_eq!(job.gathered(&format!("{name}/accuracy")), ["mmlu_any.json"]);
+}
+
+#[test]
+fn a_folder_that_is_not_there_holds_nothing_and_what_cannot_be_looked_into_is_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let found = stage::find(&folder.path().join("none"), &["*"], true);
+    assert!(found.files.is_empty() && found.refused.is_empty(), "{found:?}");
+    let file = write(folder.path(), "file", "");
+    let found = stage::find(&file, &["*"], true);
+    assert!(found.refused[0].message.contains("cannot be looked into"), "{found:?}");
+}
+
+#[test]
 fn the_slurm_job_of_this_job_is_told_from_earlier_ones() {
     let job = Job::new(&multi_node(ID, &[16, 32]));
     let side = json!({

@@ -100,6 +100,10 @@ impl Run {
 
     /// The gate's exit code, its judgement, and what it says.
     fn judge(&self) -> (i32, Value, String) {
+        self.judge_by(&["--envelope", "envelope.json"])
+    }
+
+    fn judge_by(&self, job: &[&str]) -> (i32, Value, String) {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, text) in &self.0 {
             write(folder.path().join(name), text);
@@ -109,16 +113,8 @@ impl Run {
             .env_remove("RUNNER_NAME")
             .env_remove("GITHUB_RUN_ID")
             .env_remove("GITHUB_RUN_ATTEMPT");
-        let args = [
-            "eval",
-            "validate",
-            "--envelope",
-            "envelope.json",
-            "--thresholds",
-            "thresholds.yaml",
-            "--json",
-        ];
-        let (code, stdout, stderr) = run(command.args(args));
+        let args = ["eval", "validate", "--thresholds", "thresholds.yaml", "--json"];
+        let (code, stdout, stderr) = run(command.args(args).args(job));
         (code, serde_json::from_str(&stdout).unwrap_or_default(), stderr)
     }
 
@@ -263,4 +259,142 @@ fn nothing_and_another_benchmarks_output_are_no_pass() {
     let mut both = run.clone();
     both.put("results_1.json", crate::fixture::result("gsm8k", 0.99).to_string());
     both.fails("`results` has `gsm8k`");
+}
+
+/// MMLU once, with its log alone.
+fn logged(log: &str) -> Run {
+    let mut run = Run::of("mmlu", "  type: mmlu\n  num_examples: 200\n  repeat: 1\n");
+    let config = "MMLU Config: endpoint=x; num_examples=200; repeat=1\n";
+    run.put("benchmark.out", format!("{config}{log}MMLU evaluation complete\n"));
+    run
+}
+
+#[test]
+fn a_log_alone_is_judged_by_its_score_or_by_the_mean_of_its_repeats() {
+    let checks = logged("{'stem': 0.8, 'other': 0.9, 'score': np.float64(0.81), 'score:std': 0.4}\n").passes();
+    let whole = check(&checks, "mmlu");
+    assert_eq!((&whole["score"], &whole["repeats"]), (&json!(0.81), &Value::Null));
+    // Of 200 examples.
+    assert!((whole["stderr"].as_f64().expect("a standard error") - 0.028_28).abs() < 1e-5);
+    assert_eq!(check(&checks, "mmlu_stem")["score"], 0.8);
+    let mut repeated = Run::mmlu().without("accuracy/mmlu_any.json");
+    repeated.put(
+        "benchmark.out",
+        "MMLU Config: endpoint=x; num_examples=200; repeat=4\nRepeat: 4, mean: 0.805\n\
+         Scores: [0.79, 0.82, 0.80, 0.81]\nMMLU evaluation complete\n",
+    );
+    let checks = repeated.passes();
+    assert_eq!(check(&checks, "mmlu")["score"], 0.805);
+}
+
+#[test]
+fn a_file_is_more_exact_than_its_log() {
+    let exact = Run::mmlu().with(
+        "accuracy/mmlu_any.json",
+        "\"mean_score\":0.805",
+        "\"mean_score\":0.8053",
+    );
+    let exact = exact.with("accuracy/mmlu_any.json", "0.79,", "0.7912,");
+    let mut run = exact;
+    run.put(
+        "benchmark.out",
+        "MMLU Config: endpoint=x; num_examples=200; repeat=4\nRepeat: 4, mean: 0.805\n\
+         Scores: [0.791, 0.820, 0.800, 0.810]\nMMLU evaluation complete\n",
+    );
+    assert_eq!(check(&run.passes(), "mmlu")["score"], 0.8053);
+}
+
+#[test]
+fn a_file_that_contradicts_itself_is_no_pass() {
+    let run = Run::mmlu();
+    let file = "accuracy/mmlu_any.json";
+    run.with(file, "\"total_examples\":200", "\"total_examples\":0")
+        .fails("mmlu_any.json evaluated nothing");
+    run.with(file, "\"stem\"", "\"score\":0.81,\"stem\"").passes();
+    run.with(file, "\"stem\"", "\"score\":0.75,\"stem\"")
+        .fails("has the score 0.75, which is that of none of its 4 repeats");
+}
+
+#[test]
+fn what_else_the_client_writes_beside_its_file_is_none_of_it() {
+    let mut run = Run::mmlu();
+    run.put("accuracy/mmlu_any.html", "<html>");
+    run.passes();
+}
+
+#[test]
+fn without_a_job_a_benchmark_is_judged_where_no_other_result_is() {
+    let run = Run::mmlu();
+    let (code, judged, said) = run.judge_by(&[]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(check(&judged["checks"], "mmlu")["score"], 0.805);
+    let mut other = run.with("accuracy/mmlu_any.json", "0.805", "0.2");
+    other.put("results_1.json", crate::fixture::result("gsm8k", 0.99).to_string());
+    let (code, judged, said) = other.judge_by(&[]);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(judged["checks"].as_array().map(Vec::len), Some(1), "{judged}");
+}
+
+const METRICS: &str = "accuracy/aime25/eval-results/aime25/metrics.json";
+
+#[test]
+fn aimes_file_says_its_data_set() {
+    let mut run = Run::aime();
+    run.put(METRICS, "{}");
+    run.fails("metrics.json holds no data set");
+    run.put(METRICS, json!({ "pass@1": { "symbolic_correct": 85.0 } }).to_string());
+    run.fails("metrics.json does not say its data set");
+}
+
+#[test]
+fn aimes_modes_are_metrics_where_they_are_over_all_repeats() {
+    let run = Run::aime();
+    let more = "\"majority@1\":{\"symbolic_correct\":85.0},\"pass@2[avg-of-4]\":{\"symbolic_correct\":88.0},\"pass@4\"";
+    let run = run.with(METRICS, "\"pass@4\"", more);
+    run.passes();
+    for mode in ["majority@1", "pass@2"] {
+        run.with("thresholds.yaml", "'pass@1'", &format!("'{mode}'"))
+            .fails(&format!("has no `{mode}`"));
+    }
+    // Whatever is found, all repeats find.
+    let all = run.with(METRICS, "95.0", "90.0").with(METRICS, "85.0", "90.0");
+    all.with(METRICS, "88.0", "90.0").passes();
+}
+
+#[test]
+fn aime_once_has_no_majority() {
+    let mut run = Run::aime().with("recipes/aime.yaml", "REPEAT: '4'", "REPEAT: '1'");
+    let once = json!({ "aime25": { "pass@1": { "num_entries": 30, "symbolic_correct": 90.0 } } });
+    run.put(METRICS, once.to_string());
+    assert_eq!(check(&run.passes(), "aime25")["score"], 0.9);
+}
+
+#[test]
+fn aimes_spread_is_a_share_or_in_percent_where_its_average_is() {
+    let spread = |run: &Run| {
+        let checks = run
+            .with("thresholds.yaml", "min-score: 0.8", "min-score: 0.001")
+            .passes();
+        let found = check(&checks, "aime25");
+        [&found["spread"], &found["stderr"]].map(|number| number.as_f64().map(|number| (number * 1e6).round()))
+    };
+    let run = Run::aime();
+    assert_eq!(spread(&run), [Some(40_000.0), Some(20_000.0)]);
+    let statistics = "\"avg\":0.85,\"std_dev_across_runs\":0.04,\"std_err_across_runs\":0.02";
+    let in_percent = |average: &str| {
+        let percent = format!("\"avg\":{average},\"std_dev_across_runs\":4.0,\"std_err_across_runs\":2.0");
+        run.with(METRICS, statistics, &percent).with(METRICS, "85.0", average)
+    };
+    // The second is one answer of 120.
+    for average in ["85.0", "0.8333"] {
+        assert_eq!(
+            spread(&in_percent(average)),
+            [Some(40_000.0), Some(20_000.0)],
+            "{average}"
+        );
+    }
+    let same = run
+        .with(METRICS, "runs\":0.04", "runs\":0.0")
+        .with(METRICS, "runs\":0.02", "runs\":0.0");
+    assert_eq!(spread(&same), [Some(0.0), Some(0.0)]);
 }

@@ -367,3 +367,14 @@ fn a_task_file_says_what_its_results_are_called() {
         ],
     );
 }
+
+#[test]
+fn a_limit_that_only_the_environment_knows_makes_a_run_diagnostic() {
+    let work = Work::new();
+    for (limit, diagnostic) in [("8", true), ("full", false), ("0", false), ("", false)] {
+        let (code, stdout, stderr) = run(gate(work.path()).env("EVAL_LIMIT", limit).arg("--json"));
+        assert_eq!(code, 0, "{stderr}");
+        let report: serde_json::Value = serde_json::from_str(&stdout).expect("JSON");
+        assert_eq!(report["diagnostic"], diagnostic, "{limit:?}");
+    }
+}

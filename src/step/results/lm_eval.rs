@@ -433,6 +433,8 @@ mod tests {
                 .map(str::to_owned)
         };
         assert_eq!(failure("null"), None);
+        assert_eq!(failure("false"), None);
+        assert_eq!(failure("true").as_deref(), Some("it says no more"));
         assert_eq!(failure(r#""boom""#).as_deref(), Some("boom"));
         assert_eq!(
             failure(r#"{"type": "T", "message": "m", "more": [{}]}"#).as_deref(),

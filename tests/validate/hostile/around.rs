@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{PASSES, Table};
 use crate::fixture::set::{RESULT, SAMPLES, Set, samples};
+use crate::fixture::without_lengths;
 
 pub fn metadata(table: &mut Table) {
     let file = "meta_env.json";
@@ -42,6 +43,7 @@ pub fn metadata(table: &mut Table) {
     for (pointer, value) in [
         ("/conc", json!("64")),
         ("/tp", json!("8")),
+        ("/tp", json!("8.0")),
         ("/hw", json!("H200")),
         ("/framework", json!("vLLM")),
         ("/run_id", json!(7001)),
@@ -51,6 +53,9 @@ pub fn metadata(table: &mut Table) {
         // A runner of that label, or of a fleet that is named after no hardware.
         ("/hw", json!("h200-dgx_03")),
         ("/hw", json!("dgx_3")),
+        // Under its last part, as in a folder of models.
+        ("/model", json!("model")),
+        ("/model", json!("/data/Model/")),
         ("/dp_attention", json!("False")),
         ("/is_multinode", json!("false")),
         ("/recipe_fingerprint", json!("")),
@@ -74,6 +79,27 @@ pub fn metadata(table: &mut Table) {
         set.set("envelope.json", "/row/runner", Some(json!("h200-special")));
         set.set(file, "/hw", Some(json!("h200-dgx_03")));
     });
+    for (length, wanted) in [("8192", "`isl` is \"8192\", the job's is 0"), ("0", PASSES)] {
+        table.add(
+            format!("a replay, whose lengths vary, with {length}"),
+            wanted,
+            move |set| {
+                set.json("envelope.json", |envelope| {
+                    let row = envelope["row"].as_object_mut().expect("a row");
+                    without_lengths(row);
+                    for name in ["eval-framework", "eval-suite"] {
+                        row.remove(name);
+                    }
+                    row.insert("scenario-type".to_owned(), json!("agentic-coding"));
+                    row.insert("kv-offloading".to_owned(), json!("none"));
+                    row.insert("total-cpu-dram-gb".to_owned(), json!(0));
+                    row.insert("duration".to_owned(), json!(900));
+                });
+                set.set(file, "/isl", Some(json!(length)));
+                set.set(file, "/osl", Some(json!("0")));
+            },
+        );
+    }
     table.gone(file, "/conc", "`conc` is null, 64 was asked for");
     for (name, text, wanted) in [
         ("an empty file", "", "meta_env.json is empty"),
