@@ -26,8 +26,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if parsed.as_ref().err().is_none_or(serde_json::Error::is_data) {
         let twice = duplicates::find(&text);
         if !twice.is_empty() {
-            let keys: Vec<String> = twice.iter().map(|key| format!("`{key}`")).collect();
-            return Err(format!("has {} twice in one object", keys.join(", ")));
+            return Err(duplicates::told(&twice));
         }
     }
     parsed.map_err(|error| {
