@@ -111,6 +111,7 @@ impl ResultCommand {
 impl Process {
     fn run(&self) -> anyhow::Result<()> {
         let row = super::envelope_file::read(&self.envelope)?.row;
+        one_output_each(&self.files)?;
         let (replays, stem) = self.replays(&row)?;
         if !replays.is_empty() {
             if self.gpu_metrics.is_some() {
@@ -275,6 +276,25 @@ impl Process {
         let rows: Vec<Vec<String>> = aggregates.iter().map(row).collect();
         output::text(&output::table(&header, &rows))
     }
+}
+
+/// Results are written under the names of the files that they are made of: two files of one name, in two folders, would
+/// write one result.
+fn one_output_each(files: &[PathBuf]) -> Result<(), Problems> {
+    let mut problems = Problems::default();
+    for (index, path) in files.iter().enumerate() {
+        let first = files[..index]
+            .iter()
+            .find(|first| first.file_name() == path.file_name());
+        if let Some(first) = first {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let (first, shown) = (file::shown(first), file::shown(path));
+            let message = format!("{first} and {shown} would both be written as `agg_{name}`");
+            let hint = "process them one after another, each with its own --out, or rename one";
+            problems.push(Problem::file(&shown, message).hint(hint));
+        }
+    }
+    problems.into_result()
 }
 
 fn required() -> bool {

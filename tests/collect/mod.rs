@@ -6,6 +6,7 @@ mod beside;
 mod evals;
 mod planned;
 mod results;
+mod unfit;
 
 use std::ops::Deref;
 

@@ -7,7 +7,7 @@ use crate::fixture::{envelope, multinode_envelope, read_json, run, sweepctl, wri
 
 fn aggregate(conc: u64, tput: f64) -> Value {
     json!({"hw": "h200", "conc": conc, "infmax_model_prefix": "m1", "framework": "vllm", "precision": "fp8",
-           "isl": 1024, "osl": 1024, "is_multinode": false, "tp": 8, "tput_per_gpu": tput})
+           "isl": 8192, "osl": 1024, "is_multinode": false, "tp": 8, "tput_per_gpu": tput})
 }
 
 #[test]
@@ -168,8 +168,8 @@ fn a_summary_shows_what_is_not_as_planned_and_how_each_point_is_spread() {
     for part in [
         "### Throughput results: 2 rows\n\n#### Jobs: 0 done, 1 missing\n\n| Job |",
         "\n#### Not in the plan\n\n- artifacts/agg_many.json\n- artifacts/agg_one.json\n\n#### Results\n\n| Model |",
-        "| 1024/1024 | tp8 ep- | 64 | 1.500 | - | - |",
-        "| 1024/1024 | prefill 2x tp4, decode 1x tp8 | 32 | 2.000 | - | 0.250 |",
+        "| 8192/1024 | tp8 ep- | 64 | 1.500 | - | - |",
+        "| 8192/1024 | prefill 2x tp4, decode 1x tp8 | 32 | 2.000 | - | 0.250 |",
     ] {
         assert!(text.contains(part), "no {part:?} in\n{text}");
     }

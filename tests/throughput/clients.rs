@@ -301,3 +301,133 @@ fn mean_lengths_are_the_rows_under_the_jobs_ratio() {
         .without("total_input_tokens")
         .refused("`total_input_tokens` is null");
 }
+
+/// An aiperf file of phases, each a name, maybe a kind, its requests and its concurrency.
+fn phases(phases: &Value) -> Client {
+    let mut export = export();
+    export["input_config"] = json!({"models": {"items": [{"name": "org/model"}]}, "phases": phases});
+    Client::new(export)
+}
+
+#[test]
+fn a_phase_without_a_kind_is_of_the_kind_that_it_is_named_after() {
+    let warmup = json!({"name": "warmup", "type": "concurrency", "requests": 9, "concurrency": 8});
+    let profiling = json!({"name": "profiling", "type": "concurrency", "requests": 640, "concurrency": 64});
+    let found = phases(&json!([warmup, profiling])).taken(&[]);
+    assert_eq!((&found["conc"], &found["completed"]), (&json!(64), &json!(640)));
+    // With a kind, the name says nothing.
+    let mut named = profiling.clone();
+    (named["name"], named["kind"]) = (json!("steady"), json!("profiling"));
+    phases(&json!([named])).taken(&[]);
+    named["kind"] = json!("warmup");
+    phases(&json!([named])).refused("`input_config.phases[profiling].concurrency` is null");
+}
+
+#[test]
+fn phases_that_are_measured_together_have_one_concurrency() {
+    let phase = |requests: Value, conc: Value| json!({"name": "one of them", "kind": "profiling", "requests": requests, "concurrency": conc});
+    phases(&json!([phase(json!(300), json!(64)), phase(json!(340), json!(64))])).taken(&[]);
+    phases(&json!([phase(json!(300), json!(64)), phase(json!(341), json!(64))]))
+        .refused("is 640, 641 requests were planned");
+    phases(&json!([phase(json!(320), json!(64)), phase(json!(320), json!(512))]))
+        .refused("`input_config.phases[profiling].concurrency` is 64 and 512");
+    // One that ends after a time does not say how many requests it sends.
+    phases(&json!([phase(json!(320), json!(64)), phase(json!(null), json!(64))])).taken(&[]);
+    phases(&json!([phase(json!(320), json!(64)), phase(json!("320"), json!(64))]))
+        .refused("`input_config.phases[profiling].requests` is \"320\", it must be a whole number");
+}
+
+#[test]
+fn more_requests_than_were_planned_are_refused_of_every_client_that_plans() {
+    Client::new(aiperf())
+        .with("/input_config/loadgen/request_count", json!(639))
+        .refused("`request_count.avg` is 640, 639 requests were planned");
+    Client::new(genai_perf())
+        .with("/input_config/request_count", json!(639))
+        .refused("`request_count.avg` is 640, 639 requests were planned");
+    Client::new(benchmark(64))
+        .with("/num_prompts", json!(0))
+        .refused("`num_prompts` is 0: no request was planned");
+}
+
+#[test]
+fn settings_that_plan_no_count_hold_the_run_to_none() {
+    let nested = |num: Value| {
+        let mut export = export();
+        export["input_config"] = json!({"model_names": ["org/model"], "perf_analyzer": {
+            "stimulus": {"concurrency": 64}, "measurement": {"mode": "request_count", "num": num}}});
+        Client::new(export)
+    };
+    for nothing in [json!(""), json!(null), json!(0), json!(640)] {
+        nested(nothing).taken(&[]);
+    }
+    nested(json!(641)).refused("641 requests were planned");
+    nested(json!("641")).refused("`input_config.perf_analyzer.measurement.num` is \"641\"");
+}
+
+#[test]
+fn limits_that_a_user_set_are_no_measured_times() {
+    for limits in [json!({"ttft": 500.0, "tpot": 50.0}), json!(null)] {
+        let found = Client::new(sglang()).with("/goodput_slos_ms", limits).taken(&[]);
+        let named = found.as_object().expect("fields").keys();
+        assert_eq!(named.filter(|name| name.contains("goodput")).count(), 0, "{found}");
+    }
+    // What else ends like a time is one.
+    Client::new(sglang())
+        .with("/max_itl_ms", json!({"ttft": 500.0}))
+        .refused("`max_itl_ms` is a list or a mapping");
+}
+
+#[test]
+fn tokens_are_counted_whole() {
+    for saved in [sglang(), benchmark(64)] {
+        let client = Client::new(saved);
+        for (field, tokens) in [
+            ("total_input_tokens", 5_242_880.5_f64),
+            ("total_output_tokens", 655_360.25),
+        ] {
+            client
+                .with(&format!("/{field}"), json!(tokens))
+                .refused(&format!("`{field}` is {tokens}, it must be a whole number"));
+            client.with(&format!("/{field}"), json!(tokens.trunc())).taken(&[]);
+        }
+    }
+}
+
+#[test]
+fn a_file_of_several_runs_and_one_with_a_mark_are_told_as_such() {
+    for saved in [sglang(), benchmark(64)] {
+        let client = Client::new(saved);
+        // As Python writes it.
+        let run = client
+            .with("/request_rate", json!("HERE"))
+            .saved
+            .to_string()
+            .replace("\"HERE\"", "Infinity");
+        let refused = |bytes: &[u8], wanted: &str| {
+            std::fs::write(client.job.path().join("r.json"), bytes).expect("written");
+            let (code, stderr) = client.job.process(&["r.json"]);
+            assert!(code == 1 && stderr.contains(wanted), "{wanted}: {code} {stderr}");
+        };
+        refused(
+            format!("{run}\n{run}\n\n{run}\n").as_bytes(),
+            "r.json holds 3 runs, one a line",
+        );
+        refused(format!("{run}\n{run}\n").as_bytes(), "keep the line of this run alone");
+        refused(
+            format!("\u{feff}{run}").as_bytes(),
+            "r.json starts with a byte order mark (UTF-8)",
+        );
+        refused(b"\xff\xfe{\0", "r.json starts with a byte order mark (UTF-16)");
+        refused(format!("{run}\nnoise").as_bytes(), "r.json is no JSON");
+        refused(&run.as_bytes()[..run.len() - 9], "r.json is cut off in line 1");
+        // One run in a line, and in several lines.
+        write(client.job.path().join("r.json"), format!("{run}\n"));
+        assert_eq!(client.job.process(&["r.json"]), (0, String::new()));
+        write(
+            client.job.path().join("r.json"),
+            serde_json::to_string_pretty(&client.saved).expect("JSON"),
+        );
+        assert_eq!(client.job.process(&["r.json"]), (0, String::new()));
+    }
+}

@@ -221,3 +221,22 @@ fn what_is_not_there_is_named() {
     assert!(stderr.contains("there is no `gone_*.json`"), "{stderr}");
     assert_eq!(job.process(&["x.json", "--result-filename", "gone"]).0, 2);
 }
+
+#[test]
+fn two_files_of_one_name_are_refused_before_anything_is_written() {
+    let job = Job::new(&multinode_envelope("0123456789ab", &[8, 16]));
+    job.file("a/x.json", &benchmark(8));
+    job.file("b/x.json", &benchmark(16));
+    job.file("b/y.json", &benchmark(16));
+    let (code, stderr) = job.process(&["b/y.json", "a/x.json", "b/x.json", "--out", "out"]);
+    assert_eq!(code, 1);
+    assert!(
+        stderr.contains("a/x.json and b/x.json would both be written as `agg_x.json`"),
+        "{stderr}"
+    );
+    assert!(!job.path().join("out").exists());
+    assert_eq!(
+        job.process(&["a/x.json", "b/y.json", "--out", "out"]),
+        (0, String::new())
+    );
+}

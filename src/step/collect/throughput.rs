@@ -1,5 +1,7 @@
 //! `agg_<name>.json`: every throughput aggregate of a sweep, as it was written.
 
+mod usable;
+
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -7,12 +9,13 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use super::attempts::{self, Attempt};
+use super::attempts::{self, Attempt, Flaw};
 use super::ledger::{Found, Ledger};
 use super::{folders, job_in_path, source};
 use crate::config::problem::Problem;
 use crate::ledger::Job;
 use crate::matrix::envelope::Envelope;
+use crate::matrix::row::Row;
 use crate::step::replay::left::Left;
 use crate::step::replay::published::RequestMetrics;
 use crate::step::results::file;
@@ -48,6 +51,10 @@ pub struct Aggregate {
     /// The job whose artifact it lies in.
     job: Option<String>,
     fields: Fields,
+    /// The scalars of its top level.
+    values: usable::Values,
+    /// Why it cannot be published.
+    unfit: Option<(Flaw, Problem)>,
 }
 
 impl Serialize for Aggregate {
@@ -130,18 +137,30 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
         match aggregate {
             Ok(aggregate) => aggregates.push(aggregate),
             Err(problem) => {
-                if let Some(job) = job_in_path(root, path) {
-                    broken.insert(job, Found::broken(&problem));
+                let by_recipe = || plan.and_then(|plan| Planned::new(plan).job_of_broken(path));
+                if let Some(job) = job_in_path(root, path).or_else(by_recipe) {
+                    fail(&mut broken, &job, &problem);
                 }
                 results.problems.push(problem);
             }
         }
     }
     if let Some(plan) = plan {
-        match_jobs(plan, &mut aggregates);
+        let planned = Planned::new(plan);
+        aggregates
+            .iter_mut()
+            .for_each(|aggregate| aggregate.hold_against(&planned));
     }
+    let unfit = aggregates.iter().filter_map(|aggregate| aggregate.unfit.as_ref());
+    results.problems.extend(unfit.map(|(_, problem)| problem.clone()));
     let newest = attempts::newest(aggregates);
-    results.aggregates = newest.kept;
+    for aggregate in newest.kept {
+        match (&aggregate.unfit, &aggregate.job) {
+            (None, _) => results.aggregates.push(aggregate),
+            (Some((_, problem)), Some(job)) => fail(&mut broken, job, problem),
+            (Some(_), None) => {}
+        }
+    }
     results.jobs = newest.superseded;
     results.problems.extend(newest.problems);
     if let Some(plan) = plan {
@@ -203,6 +222,9 @@ fn parse(json: Box<RawValue>, source: &str) -> Result<Aggregate, Problem> {
     let fields: Map<Fields> = serde_json::from_str(json.get())
         .map_err(|error| failed(format!("{source} is no throughput result: {error}")))?;
     let mut fields = fields.0.ok_or_else(|| failed(format!("{source} is no JSON object")))?;
+    let values: usable::Values = serde_json::from_str(json.get())
+        .map_err(|error| failed(format!("{source} is no throughput result: {error}")))?;
+    let wrong = usable::figures(&values, &fields.request_metrics);
     fields.flatten();
     if fields.conc.integer().is_none_or(|conc| conc == 0) {
         return Err(failed(format!(
@@ -210,28 +232,76 @@ fn parse(json: Box<RawValue>, source: &str) -> Result<Aggregate, Problem> {
             fields.conc
         )));
     }
+    let unfit = (!wrong.is_empty()).then(|| (Flaw::Empty, failed(format!("{source}: {}", wrong.join("; ")))));
     Ok(Aggregate {
         json,
         source: source.to_owned(),
         job: fields.job_id.text().map(str::to_owned),
         fields,
+        values,
+        unfit,
     })
 }
 
-/// Finds the job of aggregates that lie in no artifact's folder (a single artifact is unpacked flat), by the recipe's
-/// fingerprint and the concurrency.
-fn match_jobs(plan: &[Envelope], aggregates: &mut [Aggregate]) {
-    let mut jobs: HashMap<(&str, u64), &str> = HashMap::new();
-    for envelope in plan {
-        if let Some(fingerprint) = &envelope.row.recipe_fingerprint {
-            for conc in envelope.row.conc.points() {
-                jobs.insert((fingerprint, *conc), &envelope.id);
-            }
+/// Adds what is wrong with a result to what was found of its job.
+fn fail(broken: &mut HashMap<String, Found>, job: &str, problem: &Problem) {
+    match broken.get_mut(job) {
+        Some(found) => found.problems.push(problem.message.clone()),
+        None => {
+            broken.insert(job.to_owned(), Found::broken(problem));
         }
     }
-    for aggregate in aggregates.iter_mut().filter(|aggregate| aggregate.job.is_none()) {
-        let fingerprint = aggregate.fields.recipe_fingerprint.text().unwrap_or_default();
-        aggregate.job = jobs.get(&(fingerprint, aggregate.conc())).map(|job| (*job).to_owned());
+}
+
+/// The throughput jobs of a plan.
+struct Planned<'p> {
+    rows: HashMap<&'p str, &'p Row>,
+    /// By the recipe's fingerprint and the concurrency.
+    points: HashMap<(&'p str, u64), &'p str>,
+}
+
+impl<'p> Planned<'p> {
+    fn new(plan: &'p [Envelope]) -> Self {
+        let jobs = plan.iter().filter(|envelope| !envelope.row.eval.eval_only);
+        let mut planned = Self {
+            rows: HashMap::new(),
+            points: HashMap::new(),
+        };
+        for envelope in jobs {
+            planned.rows.insert(&envelope.id, &envelope.row);
+            for conc in envelope.row.conc.points() {
+                if let Some(fingerprint) = &envelope.row.recipe_fingerprint {
+                    planned.points.insert((fingerprint, *conc), &envelope.id);
+                }
+            }
+        }
+        planned
+    }
+
+    fn job(&self, fingerprint: &str, conc: u64) -> Option<&'p str> {
+        self.points.get(&(fingerprint, conc)).copied()
+    }
+
+    /// The job of a file that cannot be read as a result, by what of the recipe and the concurrency still stands in it.
+    /// Without the concurrency it is only known where one job alone is of the recipe.
+    fn job_of_broken(&self, path: &Path) -> Option<String> {
+        let bytes = file::read(path).ok()?;
+        let text = String::from_utf8_lossy(&bytes);
+        let after = |name: &str| {
+            let (_, rest) = text.split_once(&format!("\"{name}\""))?;
+            Some(rest.trim_start().strip_prefix(':')?.trim_start())
+        };
+        let (fingerprint, _) = after("recipe_fingerprint")?.strip_prefix('"')?.split_once('"')?;
+        let digits = |rest: &str| rest.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok();
+        let by_point = after("conc")
+            .and_then(digits)
+            .and_then(|conc| self.job(fingerprint, conc));
+        let mut of_recipe = self.points.iter().filter(|((recipe, _), _)| *recipe == fingerprint);
+        let job = by_point.or_else(|| {
+            let (_, first) = of_recipe.next()?;
+            of_recipe.all(|(_, job)| job == first).then_some(*first)
+        });
+        job.map(str::to_owned)
     }
 }
 
@@ -269,6 +339,10 @@ impl Attempt for Aggregate {
         (number(&self.fields.run_id), number(&self.fields.run_attempt))
     }
 
+    fn flaw(&self) -> Option<Flaw> {
+        self.unfit.as_ref().map(|(flaw, _)| *flaw)
+    }
+
     fn job(&self) -> Option<&str> {
         self.job.as_deref()
     }
@@ -279,6 +353,22 @@ impl Attempt for Aggregate {
 }
 
 impl Aggregate {
+    /// Finds its job where it lies in no artifact's folder (a single artifact is unpacked flat), and whether it is of that
+    /// job's row.
+    fn hold_against(&mut self, planned: &Planned<'_>) {
+        if self.job.is_none() {
+            let (recipe, conc) = self.measured();
+            self.job = planned.job(recipe, conc).map(str::to_owned);
+        }
+        let row = self.job.as_deref().and_then(|job| planned.rows.get(job));
+        let contradictions = row.map_or_else(Vec::new, |row| usable::contradictions(&self.values, row));
+        if self.unfit.is_none() && !contradictions.is_empty() {
+            let message = format!("{} is of another job: {}", self.source, contradictions.join("; "));
+            let problem = Problem::file(&self.source, message).hint("see the result step of its job");
+            self.unfit = Some((Flaw::Foreign, problem));
+        }
+    }
+
     /// The recipe that was measured, and at which concurrency.
     #[must_use]
     pub fn measured(&self) -> (&str, u64) {

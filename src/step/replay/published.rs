@@ -4,6 +4,8 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::step::results::loose::Cell;
+
 /// `request_metrics` of an aggregate; anything else holds no metric.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(transparent)]
@@ -29,19 +31,34 @@ impl RequestMetrics {
     /// Every metric that is a number: `tput_per_gpu` and its like, `median_ttft`, `p90_intvty` ...
     #[must_use]
     pub(crate) fn flat(&self) -> IndexMap<String, f64> {
-        let mut flat = IndexMap::new();
+        let numbers = self.found().into_iter();
+        numbers
+            .filter_map(|(_, name, value)| Some((name, value.as_f64()?)))
+            .collect()
+    }
+
+    /// Every metric that is there, number or not: where it stands, what it is called in flat results, and its value.
+    pub(crate) fn figures(&self) -> impl Iterator<Item = (String, String, Cell)> {
+        let found = self.found().into_iter();
+        found.map(|(path, name, value)| (path, name, Cell::deserialize(value).unwrap_or_default()))
+    }
+
+    fn found(&self) -> Vec<(String, String, &Value)> {
+        let mut found = Vec::new();
         for (from, to) in PER_GPU {
-            if let Some(value) = self.0["throughput"]["per_gpu"][from].as_f64() {
-                flat.insert(to.to_owned(), value);
+            if let Some(value) = self.0["throughput"]["per_gpu"].get(from) {
+                let path = format!("request_metrics.throughput.per_gpu.{from}");
+                found.push((path, to.to_owned(), value));
             }
         }
         for (latency, statistics) in self.0["latency"].as_object().into_iter().flatten() {
             for (from, to) in STATISTICS {
-                if let Some(value) = statistics[from].as_f64() {
-                    flat.insert(format!("{to}_{latency}"), value);
+                if let Some(value) = statistics.get(from) {
+                    let path = format!("request_metrics.latency.{latency}.{from}");
+                    found.push((path, format!("{to}_{latency}"), value));
                 }
             }
         }
-        flat
+        found
     }
 }

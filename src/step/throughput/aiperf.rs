@@ -14,7 +14,7 @@ const PROFILING: &str = "profiling";
 pub(super) fn read(export: &Export) -> Measured {
     let empty = Settings::default();
     let settings = export.input_config.0.as_ref().unwrap_or(&empty);
-    let (conc, planned) = load(settings);
+    let Load { conc, planned, mixed } = load(settings);
     let mut times = export.time_to_first_token.times("time_to_first_token", "ttft");
     // Its inter-token latency is a request's own mean: what others call the time per output token.
     times.extend(export.inter_token_latency.times("inter_token_latency", "tpot"));
@@ -29,6 +29,7 @@ pub(super) fn read(export: &Export) -> Measured {
         failed: export.error_request_count.avg("error_request_count"),
         error_rate: Found::none("error_rate"),
         stopped: stopped(export),
+        mixed,
         duration: Some(export.benchmark_duration.avg("benchmark_duration")).filter(|found| !found.is_null()),
         all_rate: all_rate(export),
         output_rate: export.output_token_throughput.avg("output_token_throughput"),
@@ -59,37 +60,82 @@ fn model(settings: &Settings) -> Option<Found> {
     found.find(|found| !found.is_null())
 }
 
-/// The concurrency, and how many requests were planned.
-fn load(settings: &Settings) -> (Found, Found) {
-    let phase = settings
-        .phases
-        .items()
-        .filter_map(|phase| phase.0.as_ref())
-        .find(|phase| phase.kind.text() == Some(PROFILING));
-    match (phase, &settings.loadgen.0) {
-        (
-            Some(Phase {
-                concurrency, requests, ..
-            }),
-            _,
-        ) => (
-            Found::new("input_config.phases[profiling].concurrency", concurrency.clone()),
-            Found::new("input_config.phases[profiling].requests", requests.clone()),
-        ),
-        (
-            None,
-            Some(Loadgen {
-                concurrency,
-                request_count,
-            }),
-        ) => (
-            Found::new("input_config.loadgen.concurrency", concurrency.clone()),
-            Found::new("input_config.loadgen.request_count", request_count.clone()),
-        ),
-        (None, None) => (
-            Found::none("input_config.loadgen.concurrency"),
-            Found::none("input_config.loadgen.request_count"),
-        ),
+/// The load that was asked for.
+struct Load {
+    /// Requests at a time.
+    conc: Found,
+    /// Requests that were to be sent.
+    planned: Found,
+    /// Why it is not one load, as a sentence.
+    mixed: Option<String>,
+}
+
+fn load(settings: &Settings) -> Load {
+    let phases = settings.phases.items().filter_map(|phase| phase.0.as_ref());
+    let phases: Vec<&Phase> = phases.filter(|phase| phase.is_measured()).collect();
+    if !phases.is_empty() || (settings.phases.0.is_some() && settings.loadgen.0.is_none()) {
+        return of_phases(&phases);
+    }
+    let empty = Loadgen::default();
+    let loadgen = settings.loadgen.0.as_ref().unwrap_or(&empty);
+    Load {
+        conc: Found::new("input_config.loadgen.concurrency", loadgen.concurrency.clone()),
+        planned: Found::new("input_config.loadgen.request_count", loadgen.request_count.clone()),
+        mixed: None,
+    }
+}
+
+/// The metrics of `profile_export_aiperf.json` are of all profiling phases together, so these have one concurrency, and
+/// their requests add up.
+fn of_phases(phases: &[&Phase]) -> Load {
+    let conc = phases
+        .first()
+        .map(|phase| phase.concurrency.clone())
+        .unwrap_or_default();
+    let requests: Vec<&Cell> = phases.iter().map(|phase| &phase.requests).collect();
+    let name = "input_config.phases[profiling].concurrency";
+    Load {
+        mixed: mixed(name, phases.iter().map(|phase| &phase.concurrency)),
+        conc: Found::new(name, conc),
+        planned: Found::new("input_config.phases[profiling].requests", sum(&requests)),
+    }
+}
+
+fn mixed<'p>(name: &str, concs: impl Iterator<Item = &'p Cell>) -> Option<String> {
+    let mut different: Vec<String> = Vec::new();
+    for conc in concs.map(Cell::to_string) {
+        if !different.contains(&conc) {
+            different.push(conc);
+        }
+    }
+    let (last, others) = different.split_last().filter(|(_, others)| !others.is_empty())?;
+    let others = others.join(", ");
+    Some(format!(
+        "`{name}` is {others} and {last}: the file mixes them, a result is of one concurrency"
+    ))
+}
+
+/// The requests of all phases: what is no count if one is none, and nothing if a phase does not say how many, as one that
+/// ends after a time.
+fn sum(requests: &[&Cell]) -> Cell {
+    let wrong = |cell: &&&Cell| **cell != &Cell::Null && Found::new("", (**cell).clone()).count().is_none();
+    if let Some(wrong) = requests.iter().find(wrong) {
+        return (*wrong).clone();
+    }
+    let numbers: Option<Vec<f64>> = requests.iter().map(|cell| cell.number()).collect();
+    let numbers = numbers.filter(|numbers| !numbers.is_empty());
+    numbers.map_or(Cell::Null, |numbers| Cell::Number(numbers.iter().sum()))
+}
+
+impl Phase {
+    /// Whether it is measured. `kind` came with 0.12; from 0.9 to 0.11 the name is the kind.
+    fn is_measured(&self) -> bool {
+        let kind = if self.kind == Cell::Null {
+            &self.name
+        } else {
+            &self.kind
+        };
+        kind.text() == Some(PROFILING)
     }
 }
 

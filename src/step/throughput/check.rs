@@ -57,8 +57,21 @@ impl Check<'_> {
         for found in &self.run.stopped {
             self.report(format_args!("`{}` is {}: the run was stopped", found.name, found.value));
         }
+        if let Some(mixed) = &self.run.mixed {
+            self.report(mixed);
+        }
+        self.tokens();
+        if let Some(duration) = &self.run.duration {
+            self.positive(duration);
+        }
+        self.times()
+    }
+
+    fn tokens(&mut self) {
         let input = self.run.input.found();
-        if !input.is_null() && input.value.number().is_none_or(|tokens| tokens < 0.0) {
+        if !self.run.input.are_whole() {
+            self.counted(input);
+        } else if !input.is_null() && input.value.number().is_none_or(|tokens| tokens < 0.0) {
             self.report(format_args!("`{}` is {}, it must be a number", input.name, input.value));
         }
         let output = self.run.output.found();
@@ -67,11 +80,9 @@ impl Check<'_> {
                 "`{}` is {}: nothing was generated",
                 output.name, output.value
             ));
+        } else if !self.run.output.are_whole() {
+            self.counted(output);
         }
-        if let Some(duration) = &self.run.duration {
-            self.positive(duration);
-        }
-        self.times()
     }
 
     fn completed(&mut self) -> Option<u64> {
@@ -97,11 +108,13 @@ impl Check<'_> {
         let done = self.completed();
         self.counted(planned);
         self.counted(failed);
-        if let (Some(done), Some(planned)) = (done, planned.count())
-            && (done < planned || (done > planned && self.run.client.counts_exactly()))
-        {
-            let name = &self.run.completed.name;
-            self.report(format_args!("`{name}` is {done}, {planned} requests were planned"));
+        match (done, planned.count()) {
+            (_, Some(0)) => self.report(format_args!("`{}` is 0: no request was planned", planned.name)),
+            (Some(done), Some(planned)) if done != planned => {
+                let name = &self.run.completed.name;
+                self.report(format_args!("`{name}` is {done}, {planned} requests were planned"));
+            }
+            _ => {}
         }
         if let Some(failures) = failed.count().filter(|failures| *failures > 0) {
             let name = &failed.name;

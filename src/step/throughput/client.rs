@@ -2,6 +2,7 @@
 
 use indexmap::IndexMap;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::export::Export;
 use super::measured::{Found, Measured};
@@ -44,12 +45,6 @@ impl Client {
             Self::GenaiPerf => "genai-perf",
         }
     }
-
-    /// Whether a run that completed more than was planned is wrong too: `vllm bench serve` counts its prompts.
-    #[must_use]
-    pub fn counts_exactly(self) -> bool {
-        self == Self::Vllm
-    }
 }
 
 impl Fields {
@@ -74,9 +69,15 @@ impl Fields {
 /// fields of its top level too.
 ///
 /// # Errors
-/// As the end of a sentence about the file: no JSON object, of no client, or of another than `asked`.
+/// As the end of a sentence about the file: no JSON object, several of them, of no client, or of another than `asked`.
 pub(crate) fn read(bytes: &[u8], asked: Option<Client>) -> Result<(Measured, Fields), String> {
-    let fields = Fields(json::parse_object(bytes)?);
+    if let Some(mark) = byte_order_mark(bytes) {
+        return Err(format!(
+            "starts with a byte order mark ({mark}): save it as UTF-8 without one"
+        ));
+    }
+    let fields = json::parse_object(bytes).map_err(|reason| runs(bytes).unwrap_or(reason))?;
+    let fields = Fields(fields);
     let told: Told = json::parse_object(bytes)?;
     let export: Export = match told.input_config {
         Cell::Nested => json::parse_object(bytes)?,
@@ -97,6 +98,37 @@ pub(crate) fn read(bytes: &[u8], asked: Option<Client>) -> Result<(Measured, Fie
         Client::GenaiPerf => genai_perf::read(&export),
     };
     Ok((measured, fields))
+}
+
+/// The mark that editors and shells of some systems put before a text, which is no part of JSON.
+fn byte_order_mark(bytes: &[u8]) -> Option<&'static str> {
+    let marks: [(&[u8], &str); 3] = [
+        (b"\xef\xbb\xbf", "UTF-8"),
+        (b"\xff\xfe", "UTF-16"),
+        (b"\xfe\xff", "UTF-16"),
+    ];
+    let found = marks.into_iter().find(|(mark, _)| bytes.starts_with(mark));
+    found.map(|(_, name)| name)
+}
+
+/// What is wrong with a file that has an object in each of several lines: sglang's `--output-file` and vLLM's
+/// `--append-result` append to what is there.
+fn runs(bytes: &[u8]) -> Option<String> {
+    let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+    let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty()).collect();
+    let [first, others @ ..] = lines.as_slice() else {
+        return None;
+    };
+    let objects = !others.is_empty()
+        && others.iter().all(|line| line.starts_with(b"{"))
+        && json::parse_object::<IgnoredAny>(first).is_ok();
+    objects.then(|| {
+        format!(
+            "holds {} runs, one a line (sglang's `--output-file` and vLLM's `--append-result` append to a file that is \
+             there): keep the line of this run alone, and let each run write a file of its own",
+            lines.len()
+        )
+    })
 }
 
 /// Some of a client's own fields tell it; which of the others are missing is said by their names later.

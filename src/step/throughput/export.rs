@@ -131,6 +131,7 @@ pub(super) struct Model {
 #[serde(default)]
 #[allow(missing_docs, reason = "named as in the file")]
 pub(super) struct Phase {
+    pub name: Cell,
     pub kind: Cell,
     pub requests: Cell,
     pub concurrency: Cell,

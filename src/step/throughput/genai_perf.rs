@@ -26,6 +26,7 @@ pub(super) fn read(export: &Export) -> Measured {
         failed: Found::none("failed"),
         error_rate: Found::none("error_rate"),
         stopped: Vec::new(),
+        mixed: None,
         duration: None,
         all_rate: all_rate(export),
         output_rate: export.output_token_throughput.avg("output_token_throughput"),
@@ -59,7 +60,8 @@ fn conc(settings: &Settings) -> Found {
     }
 }
 
-/// How many requests were planned. A count of 0 is its default, and says none.
+/// How many requests were planned. Without `--request-count` it writes 0 into flat settings, and an empty text or null into
+/// nested ones: none of them says how many.
 fn planned(settings: &Settings) -> Found {
     let measurement = settings
         .perf_analyzer
@@ -73,9 +75,10 @@ fn planned(settings: &Settings) -> Found {
         Some(_) => Found::none("input_config.perf_analyzer.measurement.num"),
         None => Found::new("input_config.request_count", settings.request_count.clone()),
     };
-    match found.count() {
-        Some(0) => Found::none(&found.name),
-        _ => found,
+    let unsaid = found.count() == Some(0) || matches!(&found.value, Cell::Text(text) if text.is_empty());
+    match unsaid {
+        true => Found::none(&found.name),
+        false => found,
     }
 }
 

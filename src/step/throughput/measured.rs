@@ -52,6 +52,8 @@ pub(crate) struct Measured {
     pub error_rate: Found,
     /// The fields that say that the run ended early.
     pub stopped: Vec<Found>,
+    /// Why its figures are of no single run, as a sentence.
+    pub mixed: Option<String>,
     /// How long it took; `None` where the file does not say.
     pub duration: Option<Found>,
     /// Input and output tokens a second.
@@ -106,6 +108,16 @@ impl Tokens {
     pub(crate) fn found(&self) -> &Found {
         match self {
             Self::Total(found) | Self::Mean(found) => found,
+        }
+    }
+
+    /// Whether they are what can be counted: a total that is no whole number was not. A mean need not be whole, and what
+    /// is no number at all is another fault.
+    #[must_use]
+    pub(crate) fn are_whole(&self) -> bool {
+        match self {
+            Self::Total(found) => found.value.number().is_none_or(|total| total.fract() == 0.0),
+            Self::Mean(_) => true,
         }
     }
 

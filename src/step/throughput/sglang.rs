@@ -11,6 +11,9 @@ use crate::step::results::loose::{Cell, List, Map};
 pub(super) const E2E: &str = "e2e_latency";
 /// What everyone else calls it.
 const E2EL: &str = "e2el";
+/// `goodput_slos_ms` without its end: with `--goodput` bench_serving writes the limits that it was called with there, by
+/// metric. They are no times that it measured.
+const LIMITS: &str = "goodput_slos";
 
 /// What is nested in its file.
 #[derive(Debug, Default, Deserialize)]
@@ -43,12 +46,13 @@ pub(super) fn read(fields: &Fields, details: &Details) -> Measured {
         failed: Found::new("errors", Cell::Number(failed)),
         error_rate: Found::none("error_rate"),
         stopped: Vec::new(),
+        mixed: None,
         duration: fields.there("duration"),
         all_rate: all_rate(fields),
         output_rate: fields.get("output_throughput"),
         input: Tokens::Total(fields.get("total_input_tokens")),
         output: Tokens::Total(fields.get("total_output_tokens")),
-        times: milliseconds(fields, |stem| stem.replace(E2E, E2EL)),
+        times: milliseconds(fields, |stem| (stem != LIMITS).then(|| stem.replace(E2E, E2EL))),
     }
 }
 

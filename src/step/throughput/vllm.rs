@@ -18,19 +18,21 @@ pub(super) fn read(fields: &Fields) -> Measured {
         failed: fields.get("failed"),
         error_rate: fields.get("error_rate"),
         stopped: Vec::new(),
+        mixed: None,
         duration: fields.there("duration"),
         all_rate: fields.get("total_token_throughput"),
         output_rate: fields.get("output_throughput"),
         input: Tokens::Total(fields.get("total_input_tokens")),
         output: Tokens::Total(fields.get("total_output_tokens")),
-        times: milliseconds(fields, str::to_owned),
+        times: milliseconds(fields, |stem| Some(stem.to_owned())),
     }
 }
 
-/// Every time of a flat file, in the file's order, under the name that `publish` makes of its own without `_ms`.
-pub(super) fn milliseconds(fields: &Fields, publish: impl Fn(&str) -> String) -> Vec<Time> {
+/// Every time of a flat file, in the file's order, under the name that `publish` makes of its own without `_ms`; where it
+/// makes none, the field is no measured time.
+pub(super) fn milliseconds(fields: &Fields, publish: impl Fn(&str) -> Option<String>) -> Vec<Time> {
     let times = fields.0.iter().filter_map(|(name, value)| {
-        let published = publish(name.strip_suffix(MILLISECONDS)?);
+        let published = publish(name.strip_suffix(MILLISECONDS)?)?;
         Some(Time {
             found: Found::new(name, value.clone()),
             published,
