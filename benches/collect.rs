@@ -151,6 +151,7 @@ fn validate_1000_results(bencher: Bencher<'_, '_>) {
         expected_concs: Some(concs),
         limited: false,
         envelope: None,
+        pattern: "results*.json".to_owned(),
         asked: validate::Asked::default(),
         run: (None, None),
         meta_env: root.path().join("meta_env.json"),

@@ -20,6 +20,45 @@ pub const MAX_DEPTH: usize = 64;
 /// The longest file name, in bytes.
 pub const MAX_NAME: usize = 255;
 
+/// Why a file is not read, where nothing went wrong while it was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum Refusal {
+    #[error("it is a link, and links are refused")]
+    Link,
+    #[error("it is no regular file")]
+    NotRegular,
+    #[error("it is larger than {}", limit(*.0))]
+    TooLarge(u64),
+}
+
+/// A size that a file may have, in words.
+fn limit(most: u64) -> String {
+    match most < 1 << 20 {
+        true => format!("{most} bytes"),
+        false => format!("{} MiB", most >> 20),
+    }
+}
+
+/// The way out where a file of at most so many bytes is not read for what it is, whoever wrote it; `None` where it can be
+/// read, or is missing.
+#[must_use]
+pub fn way_out(path: &Path, most: u64) -> Option<&'static str> {
+    let error = match open_sized(path) {
+        Ok((_, size)) if size > most => io::Error::other(Refusal::TooLarge(most)),
+        Ok(_) => return None,
+        Err(error) => error,
+    };
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Refusal>()) {
+        Some(Refusal::Link) => Some("put the file itself in its place: a link could show any file of this machine"),
+        Some(Refusal::NotRegular) => Some("put a regular file in its place, or remove what has its name"),
+        Some(Refusal::TooLarge(_)) => Some("no eval writes so much: see what wrote it, and remove it"),
+        None if error.kind() == io::ErrorKind::PermissionDenied => {
+            Some("let this user read it: see who owns it, its mode, and those of its folder")
+        }
+        None => None,
+    }
+}
+
 /// Opens a regular file for reading. A link is refused, and a pipe or a device does not block.
 ///
 /// # Errors
@@ -33,13 +72,13 @@ fn open_sized(path: &Path) -> io::Result<(File, u64)> {
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
     let file = file.map_err(|error| match error.raw_os_error() {
-        Some(code) if code == Errno::ELOOP as i32 => io::Error::other("it is a link, and links are refused"),
+        Some(code) if code == Errno::ELOOP as i32 => io::Error::other(Refusal::Link),
         _ => error,
     })?;
     let metadata = file.metadata()?;
     match metadata.is_file() {
         true => Ok((file, metadata.len())),
-        false => Err(io::Error::other("it is no regular file")),
+        false => Err(io::Error::other(Refusal::NotRegular)),
     }
 }
 
@@ -75,8 +114,20 @@ pub fn foreign(metadata: &Metadata, path: &Path) -> Option<&'static str> {
 /// # Errors
 /// As [`open`], and a larger file.
 pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+    read_up_to(path, MAX_BYTES)
+}
+
+/// The bytes of a regular file of at most so many.
+///
+/// # Errors
+/// As [`open`], and a larger file, of which nothing is read.
+pub fn read_up_to(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let (file, size) = open_sized(path)?;
-    bounded_into(buffer(size, MAX_BYTES), file, MAX_BYTES)
+    if size > most {
+        return Err(io::Error::other(Refusal::TooLarge(most)));
+    }
+    // It may still grow.
+    bounded_into(buffer(size, most), file, most)
 }
 
 /// Room for a file and one byte more, so that it takes one read, and another that finds its end.
@@ -103,12 +154,7 @@ pub fn bounded(from: impl Read, most: u64) -> io::Result<Vec<u8>> {
 fn bounded_into(mut bytes: Vec<u8>, from: impl Read, most: u64) -> io::Result<Vec<u8>> {
     from.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most {
-        let limit = if most < 1 << 20 {
-            format!("{most} bytes")
-        } else {
-            format!("{} MiB", most >> 20)
-        };
-        return Err(io::Error::other(format!("it is larger than {limit}")));
+        return Err(io::Error::other(Refusal::TooLarge(most)));
     }
     Ok(bytes)
 }

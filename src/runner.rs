@@ -3,13 +3,14 @@
 //! Everything that a step tells the runner goes through here, so that no value can pass for a command. Sources:
 //! GitHub's "Workflow commands for GitHub Actions" and the limits of its "Actions limits" page.
 
+use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
 use std::fs::OpenOptions;
 use std::hash::{BuildHasher, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use crate::config::problem::printable;
+use crate::config::problem::{is_hidden, printable};
 
 /// One step's summary, in bytes.
 pub const MAX_SUMMARY: usize = 1_048_576;
@@ -68,12 +69,13 @@ pub fn annotation(level: Level, title: &str, message: &str, place: Option<&Locat
         Level::Notice => "notice",
     };
     let space = if properties.is_empty() { "" } else { " " };
-    let message: Vec<String> = message.split('\n').map(printable).collect();
-    let message = escape_data(&message.join("\n"));
-    format!("::{name}{space}{}::{message}", properties.join(","))
+    format!("::{name}{space}{}::{}", properties.join(","), escape_data(message))
 }
 
+/// Text that the runner decodes, of lines that can be printed.
 fn escape_data(text: &str) -> String {
+    let lines: Vec<String> = text.split('\n').map(printable).collect();
+    let text = lines.join("\n");
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
@@ -169,7 +171,26 @@ fn random_delimiter() -> String {
     format!("sweepctl_{:016x}{:016x}", word(), word())
 }
 
-/// Appends Markdown to the step summary; nothing outside of a job.
+/// Text of several lines without characters that show nothing of themselves, in code and out of it: control characters
+/// become spaces, the others are shown by their number. Line ends stay.
+#[must_use]
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(|c| c != '\n' && is_hidden(c)) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' => out.push(c),
+            c if c.is_control() => out.push(' '),
+            c if is_hidden(c) => out.push_str(&printable(c.encode_utf8(&mut [0; 4]))),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// Appends Markdown to the step summary, as [`visible`] shows it; nothing outside of a job.
 ///
 /// What stands there already counts: past [`MAX_SUMMARY`] the text is cut at a line, and a last line says so.
 ///
@@ -180,7 +201,7 @@ pub fn summarize(markdown: &str) -> std::io::Result<()> {
         return Ok(());
     };
     let used = std::fs::metadata(&path).map_or(0, |m| usize::try_from(m.len()).unwrap_or(usize::MAX));
-    let text = cut_to(markdown, MAX_SUMMARY.saturating_sub(used));
+    let text = cut_to(&visible(markdown), MAX_SUMMARY.saturating_sub(used));
     append_to(&path, &text).map_err(|error| unwritable(RunnerFile::Summary, &path, &error))
 }
 
@@ -243,6 +264,14 @@ mod tests {
             "::error file=a%2Cb%3Ac.yaml,line=3,col=7::100%25%0A::add-mask::x"
         );
         assert_eq!(annotation(Level::Notice, "t", "m", None), "::notice title=t::m");
+        let place = Location {
+            file: "a\u{1b}[31m\nb\u{202e}c\u{9b}.yaml".into(),
+            ..Location::default()
+        };
+        assert_eq!(
+            annotation(Level::Warning, "t\u{200b}", "m\u{2066}", Some(&place)),
+            "::warning file=a\\u{1b}[31m%0Ab\\u{202e}c\\u{9b}.yaml,title=t\\u{200b}::m\\u{2066}"
+        );
         assert_eq!(
             annotation(Level::Error, "", "a\u{1b}[31m\n##[b]", None),
             "::error::a\\u{1b}[31m%0A# #[b]"
@@ -256,6 +285,15 @@ mod tests {
         let delimiter = head.strip_prefix("name<<").expect("the heredoc form");
         assert_eq!(rest, format!("a\nEOF\nb=1\n{delimiter}\n"));
         assert_ne!(text, heredoc("name", "a\nEOF\nb=1"));
+    }
+
+    #[test]
+    fn a_summary_shows_every_character() {
+        assert_eq!(
+            visible("a\u{202e}b\u{85}c\td\r\n`\u{2069}`\n"),
+            "a\\u{202e}b c d \n`\\u{2069}`\n"
+        );
+        assert!(matches!(visible("é 👍🏽\n| x |\n"), Cow::Borrowed(_)));
     }
 
     #[test]

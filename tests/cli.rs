@@ -119,6 +119,55 @@ fn what_cannot_be_read_or_written_is_named_with_the_way_out() {
 }
 
 #[test]
+fn a_calibration_says_which_sets_are_no_runs_of_their_own() {
+    let runs = tempfile::tempdir().expect("a folder");
+    for run in 1..=3 {
+        let meta = format!(
+            "{{\"infmax_model_prefix\": \"m1\", \"conc\": 4, \"job_id\": \"0123456789ab\", \"run_id\": \"{run}\"}}"
+        );
+        let result = "{\"results\": {\"gsm8k\": {\"exact_match,strict-match\": 0.9}}, \
+                      \"n-samples\": {\"gsm8k\": {\"original\": 9, \"effective\": 9}}}";
+        write(runs.path(), &format!("p/{run}/meta_env.json"), meta);
+        write(runs.path(), &format!("p/{run}/results.json"), result);
+    }
+    let output = run(runs.path(), ["eval", "calibrate", "p"]);
+    let said = stderr(&output);
+    assert!(
+        said.contains(
+            "1 whole run, and 0 with a limit on samples, are too few; not counted: 2 other sets of the same job"
+        ),
+        "{said}"
+    );
+    assert!(said.contains("name each as a folder of its own"), "{said}");
+    let each = run(runs.path(), ["eval", "calibrate", "p/1", "p/2", "p/3", "--json"]);
+    assert!(each.status.success(), "{}", stderr(&each));
+}
+
+#[test]
+fn standard_output_is_one_document_where_a_command_prints_its_own_and_fails() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let document = |args: &[&str]| {
+        let output = run(folder.path(), args);
+        let text = stdout(&output);
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?}: {e}\n{text}"));
+        (output.status.code(), value)
+    };
+    write(
+        folder.path(),
+        "needs.json",
+        r#"{"decide": {"result": "failure", "outputs": {}}}"#,
+    );
+    let (code, verdict) = document(&["verdict", "--needs", "needs.json", "--plan", "plan", "--json"]);
+    assert_eq!((code, &verdict["ok"]), (Some(1), &false.into()), "{verdict}");
+    write(folder.path(), "old/agg_bmk.json", "[]");
+    write(folder.path(), "new/agg_bmk.json", "[]");
+    let (code, compared) = document(&["compare", "old", "new", "--max-regression", "5", "--json"]);
+    assert_eq!((code, compared["points"].is_array()), (Some(1), true), "{compared}");
+    let (code, found) = document(&["compare", "none.json", "new", "--ledger", "nosuch", "--json"]);
+    assert_eq!((code, found["findings"].is_array()), (Some(1), true), "{found}");
+}
+
+#[test]
 fn help_says_what_needs_a_plan_that_is_written_and_fits_the_terminal() {
     let help = |args: &[&str]| stdout(&run(project(), [args, &["--help"]].concat()));
     assert!(help(&["plan"]).contains("Short agentic replays; needs --emit"));

@@ -424,6 +424,41 @@ fn shell_and_expression_text_stays_data() {
     }
 }
 
+#[test]
+fn names_reach_annotations_and_summaries_without_what_cannot_be_seen() {
+    let folder = folder();
+    let name = "a\u{1b}[31m\u{9b}\u{202e}\u{200b}b";
+    let set = format!("sets/{name}");
+    support::write(folder.path(), &format!("{set}/meta_env.json"), "{}");
+    support::write(folder.path(), &format!("{set}/results.json"), "{");
+    support::write(folder.path(), &format!("{name}.yaml"), "a: [");
+    let summary = folder.path().join("summary");
+    let hidden = |c: char| c != '\n' && (c.is_control() || matches!(c, '\u{202e}' | '\u{200b}'));
+    let commands: [&[&str]; 3] = [
+        &["collect", "evals", "sets"],
+        &["eval", "validate", "--results-glob", &format!("{set}/results.json")],
+        &["check", &format!("{name}.yaml")],
+    ];
+    for args in commands {
+        let output = support::sweepctl(folder.path())
+            .args(args)
+            .env("GITHUB_ACTIONS", "true")
+            .env("GITHUB_STEP_SUMMARY", &summary)
+            .output()
+            .expect("it runs");
+        let said = stderr(&output);
+        let annotated: Vec<&str> = said.lines().filter(|line| line.starts_with("::")).collect();
+        assert!(!annotated.is_empty(), "{args:?}: {said}");
+        assert!(!said.contains(hidden), "{args:?}: {said:?}");
+    }
+    let text = std::fs::read_to_string(&summary).expect("a summary");
+    assert!(
+        text.contains("### Eval results") && text.contains("### Eval scores"),
+        "{text}"
+    );
+    assert!(!text.contains(hidden) && text.contains(r"\u{202e}"), "{text:?}");
+}
+
 /// The outputs of a file, read as the runner reads them.
 fn outputs(text: &str) -> Vec<(String, String)> {
     let mut outputs = Vec::new();

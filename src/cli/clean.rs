@@ -36,7 +36,10 @@ impl Clean {
             eprintln!("removed {}", shown(path));
         }
         if output::wants_json(self.json) {
-            output::json(&serde_json::json!({ "removed": cleaned.removed }))?;
+            output::json(&serde_json::json!({
+                "removed": cleaned.removed,
+                "problems": cleaned.problems.messages(),
+            }))?;
         } else {
             println!("{} removed from {}", cleaned.removed.len(), self.workspace.display());
         }

@@ -132,7 +132,12 @@ impl Evals {
     fn run(&self) -> anyhow::Result<()> {
         let common = &self.common;
         let (plan, thresholds) = both(common.plan(), Thresholds::here(self.thresholds.as_deref()))?;
-        let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds).map_err(Problems::from)?;
+        let found = evals::collect(&common.dir(), plan.as_deref(), self.sort, &thresholds);
+        let mut found = found.map_err(Problems::from)?;
+        let nothing = found.sets == 0;
+        found
+            .problems
+            .extend(common.arrival("eval result", nothing, &found.jobs));
         let path = common.out.join(format!("agg_eval_{}.json", self.name));
         let (jobs, unplanned) = (&found.jobs, &found.unplanned);
         common.write(&path, &found.rows, jobs, unplanned, &found.problems)?;
@@ -145,7 +150,8 @@ impl Evals {
                 }
             }
         }
-        common.finish("eval result", found.sets == 0, found.problems, &found.jobs)
+        not_planned("set", &found.unplanned);
+        common.finish(nothing, found.problems, &found.jobs)
     }
 }
 
@@ -154,7 +160,10 @@ impl Results {
         let common = &self.common;
         let plan = common.plan()?;
         let path = common.out.join(format!("agg_{}.json", self.name));
-        let found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
+        let mut found = throughput::collect(&common.dir(), plan.as_deref(), &path).map_err(Problems::from)?;
+        let nothing = found.aggregates.is_empty() && found.problems.is_empty();
+        let arrival = common.arrival("throughput result", nothing, &found.jobs);
+        found.problems.extend(arrival);
         let (jobs, unplanned) = (&found.jobs, &found.unplanned);
         common.write(&path, &found.aggregates, jobs, unplanned, &found.problems)?;
         summarize(|| summary::throughput(&found), &path)?;
@@ -162,8 +171,8 @@ impl Results {
             let rows = summary::throughput_rows(&found.aggregates);
             output::text(&output::table(&summary::throughput_columns(), &rows))?;
         }
-        let nothing = found.aggregates.is_empty() && found.problems.is_empty();
-        common.finish("throughput result", nothing, found.problems, &found.jobs)
+        not_planned("result", &found.unplanned);
+        common.finish(nothing, found.problems, &found.jobs)
     }
 }
 
@@ -213,8 +222,12 @@ impl Common {
         }
     }
 
-    fn finish(&self, what: &str, nothing: bool, problems: Vec<Problem>, jobs: &[Job]) -> anyhow::Result<()> {
-        finish(&self.dir, self.strict, what, nothing, problems, jobs)
+    fn arrival(&self, what: &str, nothing: bool, jobs: &[Job]) -> Vec<Problem> {
+        arrival(&self.dir, self.strict, what, nothing, jobs)
+    }
+
+    fn finish(&self, nothing: bool, problems: Vec<Problem>, jobs: &[Job]) -> anyhow::Result<()> {
+        finish(self.strict, nothing, problems, jobs)
     }
 }
 
@@ -228,37 +241,60 @@ pub(super) fn below(dir: &Path) -> PathBuf {
         .unwrap_or_else(|| dir.to_owned())
 }
 
-/// Says what is wrong, and decides whether it fails the command.
-pub(super) fn finish(
-    dir: &Path,
-    strict: bool,
-    what: &str,
-    nothing: bool,
-    problems: Vec<Problem>,
-    jobs: &[Job],
-) -> anyhow::Result<()> {
-    let open = jobs
-        .iter()
-        .filter(|job| matches!(job.state, State::Failed | State::Missing));
-    let open: Vec<&Job> = open.collect();
+/// The jobs of which something is missing.
+fn open(jobs: &[Job]) -> Vec<&Job> {
+    jobs.iter()
+        .filter(|job| matches!(job.state, State::Failed | State::Missing))
+        .collect()
+}
+
+/// What is wrong where nothing arrived: the problems of no result, which belong to the JSON as all others do.
+pub(super) fn arrival(dir: &Path, strict: bool, what: &str, nothing: bool, jobs: &[Job]) -> Vec<Problem> {
+    let open = open(jobs).len();
     let is_there = dir.is_dir();
     let dir = file::shown(dir);
-    let mut all = Problems(problems);
+    let mut problems = Vec::new();
     if strict && !is_there {
-        all.push(
+        problems.push(
             Problem::file("", format!("the folder {dir} was not found"))
                 .hint("name the folder that the artifacts were downloaded to; a download of nothing makes none"),
         );
     }
-    if nothing && open.is_empty() {
+    if nothing && open == 0 {
         let why = if is_there { "" } else { ": the folder was not found" };
         anstream::eprintln!("there is no {what} in {dir}{why}");
     }
+    if nothing && open > 0 {
+        let message = format!("no {what} arrived in {dir}, the plan has {open}");
+        problems.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));
+    }
+    problems
+}
+
+/// Names what no job of the plan left: its rows stand among the planned ones. It fails nothing: a folder may hold the
+/// results of more than one plan.
+pub(super) fn not_planned(what: &str, unplanned: &[String]) {
+    /// How many names a warning holds; the JSON and the step summary have all.
+    const SHOWN: usize = 10;
+    let Some(first) = unplanned.first() else { return };
+    let mut names = unplanned.iter().take(SHOWN).cloned().collect::<Vec<_>>().join(", ");
+    if let Some(more) = unplanned.len().checked_sub(SHOWN).filter(|more| *more > 0) {
+        names.push_str(&format!(" and {more} more"));
+    }
+    let message = format!(
+        "{} of no planned job: {names}",
+        crate::plural::count(unplanned.len(), what)
+    );
+    let hint = "name the plan that they are of, or remove what another run left";
+    annotate::warn(&[Problem::file(first, message).hint(hint)]);
+}
+
+/// Says what is wrong, and decides whether it fails the command.
+pub(super) fn finish(strict: bool, nothing: bool, problems: Vec<Problem>, jobs: &[Job]) -> anyhow::Result<()> {
+    let open = open(jobs);
+    let mut all = Problems(problems);
     let fails = strict || (nothing && !open.is_empty());
-    if nothing && !open.is_empty() {
-        let message = format!("no {what} arrived in {dir}, the plan has {}", open.len());
-        all.push(Problem::file("", message).hint("see why their jobs failed, or what was downloaded"));
-    } else {
+    if !nothing || open.is_empty() {
         // What is wrong with a job's result is said already.
         let said = |job: &&&Job| !all.0.iter().any(|problem| job.reason.contains(&problem.message));
         let unsaid: Vec<Problem> = open.iter().filter(said).map(|job| open_job(job)).collect();
@@ -289,6 +325,7 @@ pub(super) fn summarize(markdown: impl FnOnce() -> String, rows: &Path) -> anyho
     };
     let used = std::fs::metadata(summary).map_or(0, |summary| summary.len());
     let markdown = markdown();
+    let markdown = runner::visible(&markdown);
     runner::summarize(&markdown)?;
     if used + markdown.len() as u64 > MAX_SUMMARY as u64 {
         file::write_atomic(&rows.with_extension("md"), markdown.as_bytes())?;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use serde::Serialize;
 
-use super::collect::{below, finish, summarize, write_pretty};
+use super::collect::{arrival, below, finish, not_planned, summarize, write_pretty};
 use super::gate;
 use super::inputs::both;
 use super::output;
@@ -105,11 +105,14 @@ impl Sweep {
         if self.github_output {
             runner::append(RunnerFile::Output, &self.outputs(&ledger, &results, &evals))?;
         }
+        let jobs = ledger.jobs.iter().chain(&superseded).cloned().collect::<Vec<_>>();
+        let arrival = arrival(&self.dir, self.strict, "result", nothing, &jobs);
+        evals.problems.extend(arrival);
         self.print(&ledger, &superseded, &results, &evals)?;
+        not_planned("result", &[results.unplanned, evals.unplanned].concat());
         let mut problems = results.problems;
         problems.extend(evals.problems);
-        let jobs = ledger.jobs.iter().chain(&superseded).cloned().collect::<Vec<_>>();
-        finish(&self.dir, self.strict, "result", nothing, problems, &jobs)
+        finish(self.strict, nothing, problems, &jobs)
     }
 
     fn outputs(&self, ledger: &RunLedger, results: &Throughput, evals: &Evals) -> Vec<(String, String)> {

@@ -209,11 +209,11 @@ impl Run {
                 }
             }
         };
-        self.say(&report)?;
         if let Some(signal) = report.cancelled {
             let problem = Problem::file("", format!("the eval was ended by {signal}; what was there is staged"));
             report.problems.push(problem);
         }
+        self.say(&report)?;
         conclude(report, job.is_combined())
     }
 
@@ -246,6 +246,7 @@ impl Run {
                 "stage-to": self.stage_to,
                 "points": report.points,
                 "completed": report.problems.0.is_empty() && report.cancelled.is_none(),
+                "problems": report.problems.messages(),
             }));
         }
         for point in &report.points {

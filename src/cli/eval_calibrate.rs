@@ -1,5 +1,6 @@
 //! `sweepctl eval calibrate`: floors from runs that were collected.
 
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -144,7 +145,20 @@ fn read(folder: &Path, thresholds: &Thresholds, problems: &mut Vec<Problem>) -> 
     if collections.is_empty() {
         let found = evals::collect(folder, None, Order::default(), thresholds)?;
         problems.extend(found.problems);
-        return Ok(found.rows.into_iter().map(of_row).collect());
+        // Without a plan these are the attempts that a newer one stands for.
+        let mut attempts: HashMap<String, usize> = HashMap::new();
+        for job in &found.jobs {
+            *attempts.entry(job.id.clone()).or_default() += 1;
+        }
+        let mut seen = HashSet::new();
+        let runs = found.rows.into_iter().map(|row| {
+            let job = row.job_id.clone().unwrap_or_default();
+            // A batch has a row for each concurrency.
+            let is_first = seen.insert((job.clone(), row.task.clone()));
+            let attempts = attempts.get(job.as_str()).copied().filter(|_| is_first);
+            of_row(row, attempts.unwrap_or_default())
+        });
+        return Ok(runs.collect());
     }
     let mut runs = Vec::new();
     for path in collections {
@@ -167,10 +181,11 @@ fn of_published(row: Row) -> Run {
         samples: row.n_eff,
         less_is_better: row.higher_is_better == Some(false),
         diagnostic: row.diagnostic,
+        attempts: 0,
     }
 }
 
-fn of_row(row: EvalRow) -> Run {
+fn of_row(row: EvalRow, attempts: usize) -> Run {
     use crate::step::results::loose::Cell;
     Run {
         prefix: row.text(Field::ModelPrefix),
@@ -180,5 +195,6 @@ fn of_row(row: EvalRow) -> Run {
         samples: row.n_eff.and_then(|count| Cell::Number(count).integer()),
         less_is_better: row.higher_is_better == Some(false),
         diagnostic: row.diagnostic,
+        attempts,
     }
 }

@@ -115,7 +115,8 @@ impl Validate {
         let ((thresholds, envelope), expected_concs) = both(read, expected.map_err(Problems::from))?;
         let folder = self.folder(envelope.as_ref());
         let glob = self.results_glob.clone();
-        let results = matching(&glob.unwrap_or_else(|| folder.join(RESULTS).to_string_lossy().into_owned()))?;
+        let pattern = glob.unwrap_or_else(|| folder.join(RESULTS).to_string_lossy().into_owned());
+        let results = matching(&pattern)?;
         let asked = envelope
             .as_ref()
             .map(|envelope| self.asked(envelope))
@@ -138,6 +139,7 @@ impl Validate {
             run: (variable("GITHUB_RUN_ID"), variable("GITHUB_RUN_ATTEMPT")),
             meta_env: self.metadata(&folder, &results),
             results,
+            pattern,
         })
     }
 

@@ -120,13 +120,15 @@ struct AllFound<'p> {
     findings: Vec<Found<'p>>,
 }
 
-/// Prints findings in the form that was asked for; text is said elsewhere.
+/// Prints findings in the form that was asked for; text is said elsewhere. A command that printed a document of its own has
+/// its problems there: standard output is one document, which programs read whole.
 ///
 /// # Errors
 /// As [`output::write`].
 pub(crate) fn findings(asked: &Asked, problems: &[Problem]) -> anyhow::Result<()> {
     match asked.format {
         None | Some(Format::Text) => Ok(()),
+        Some(_) if output::has_document() => Ok(()),
         Some(Format::Json) => {
             let all = AllFound {
                 findings: problems.iter().map(found).collect(),

@@ -1,6 +1,7 @@
 //! Tables for people on a terminal, JSON for machines.
 
 use std::io::{IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde::Serialize;
 
@@ -12,6 +13,15 @@ pub(crate) fn wants_json(asked: bool) -> bool {
     asked || !std::io::stdout().is_terminal()
 }
 
+/// Whether standard output has a JSON document: a second one would make it none.
+static HAS_DOCUMENT: AtomicBool = AtomicBool::new(false);
+
+/// Whether a command printed a JSON document of its own.
+#[must_use]
+pub(crate) fn has_document() -> bool {
+    HAS_DOCUMENT.load(Ordering::Relaxed)
+}
+
 /// Prints a value as one line of JSON.
 ///
 /// # Errors
@@ -19,6 +29,7 @@ pub(crate) fn wants_json(asked: bool) -> bool {
 pub(crate) fn json(value: &impl Serialize) -> anyhow::Result<()> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');
+    HAS_DOCUMENT.store(true, Ordering::Relaxed);
     write(&text)
 }
 

@@ -136,8 +136,9 @@ impl Target<'_> {
                 Err(error) => problems.extend(error.downcast::<Problems>()?),
             }
         }
-        // A table without a row says nothing.
-        if !published.is_empty() || problems.0.is_empty() || output::wants_json(self.json) {
+        // A list has no room for problems: with --json they are what is printed. A table without a row says nothing.
+        let is_whole = problems.0.is_empty();
+        if is_whole || (!self.json && (!published.is_empty() || output::wants_json(false))) {
             print(&published, self.json)?;
         }
         problems.into_result()?;

@@ -147,8 +147,9 @@ impl Process {
                 }
             }
         }
-        // A table without a row says nothing.
-        if !written.is_empty() || problems.0.is_empty() || output::wants_json(self.json) {
+        // A list has no room for problems: with --json they are what is printed. A table without a row says nothing.
+        let is_whole = problems.0.is_empty();
+        if is_whole || (!self.json && (!written.is_empty() || output::wants_json(false))) {
             self.print(&written)?;
         }
         problems.into_result()?;

@@ -66,6 +66,7 @@ struct Printed<'a> {
     jobs: &'a [Finished],
     results: Option<PathBuf>,
     evals: Option<PathBuf>,
+    problems: Vec<&'a str>,
 }
 
 impl Run {
@@ -125,6 +126,7 @@ impl Run {
                 jobs: finished,
                 results: file("agg_bmk.json"),
                 evals: file("agg_eval_all.json"),
+                problems: problems.messages(),
             })?;
         } else {
             output::text(&format!("\n{}", output::table(&HEAD, &rows(finished))))?;

@@ -7,7 +7,7 @@ use clap::Args;
 use super::envelope_file;
 use super::inputs;
 use super::output;
-use crate::config::problem::{Problem, Problems};
+use crate::config::problem::{Problem, Problems, printable};
 use crate::matrix::names::{self, ArtifactKind};
 use crate::plural;
 use crate::runner::{self, RunnerFile};
@@ -89,7 +89,7 @@ impl Upload {
             if runner::on_actions() {
                 runner::annotate(runner::Level::Warning, "upload", &text, None);
             } else {
-                eprintln!("warning: {text}");
+                eprintln!("warning: {}", printable(&text));
             }
         }
         self.say(&gathered)?;
@@ -125,6 +125,7 @@ impl Upload {
                 "if-no-files-found": missing,
                 "files": gathered.files,
                 "bytes": gathered.bytes,
+                "problems": gathered.problems.messages(),
             }));
         }
         if gathered.files.is_empty() && !gathered.problems.0.is_empty() {
@@ -132,12 +133,13 @@ impl Upload {
         }
         println!(
             "{}: {}, {} bytes",
-            gathered.name,
+            printable(&gathered.name),
             plural::count(gathered.files.len(), "file"),
             gathered.bytes
         );
         for file in &gathered.files {
-            println!("  {}", file.strip_prefix(&gathered.path).unwrap_or(file).display());
+            let name = file.strip_prefix(&gathered.path).unwrap_or(file).display().to_string();
+            println!("  {}", printable(&name));
         }
         Ok(())
     }

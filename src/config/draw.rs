@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use super::problem::{Problem, Problems, printable};
+use super::problem::{Problem, Problems, is_hidden, printable};
 use crate::findings::Severity;
 
 /// A problem without colours.
@@ -100,7 +100,7 @@ fn excerpt(line: &str, column: usize) -> (String, usize) {
         .chars()
         .skip(skip)
         .take(EXCERPT)
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if is_hidden(c) { ' ' } else { c })
         .collect();
     let mut lead = column - 1 - skip;
     if skip > 0 {

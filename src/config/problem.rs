@@ -217,8 +217,19 @@ impl fmt::Display for Problem {
     }
 }
 
+/// Whether a character shows nothing of itself: a control character, one that turns the direction of writing, or one that
+/// is invisible. With them a text reads as another.
+#[must_use]
+pub(crate) fn is_hidden(c: char) -> bool {
+    // Soft hyphen, the marks of direction and joining, line separators, invisible operators, byte order mark and tags.
+    let formats = matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}');
+    let unseen =
+        matches!(c, '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}');
+    c.is_control() || formats || unseen
+}
+
 /// Text from an input on one line, safe on a terminal and in a log of the Actions runner: control characters, and those
-/// that turn the direction of writing, are shown by their number; a line end in a name would start a line of its own,
+/// that are invisible or turn the direction of writing, are shown by their number; a line end in a name would start a line of its own,
 /// which the runner may take for a command. Its old form of commands, `##[name]`, counts anywhere and is broken up.
 #[must_use]
 pub fn printable(text: &str) -> String {
@@ -226,9 +237,7 @@ pub fn printable(text: &str) -> String {
     for c in text.chars() {
         match c {
             '\n' => out.push_str("\\n"),
-            c if c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}') => {
-                out.push_str(&format!("\\u{{{:x}}}", u32::from(c)))
-            }
+            c if is_hidden(c) => out.push_str(&format!("\\u{{{:x}}}", u32::from(c))),
             c => out.push(c),
         }
     }
@@ -273,6 +282,12 @@ impl Problems {
     /// Adds all of another list.
     pub fn extend(&mut self, other: Self) {
         self.0.extend(other.0);
+    }
+
+    /// What is wrong, without places and ways out.
+    #[must_use]
+    pub fn messages(&self) -> Vec<&str> {
+        self.0.iter().map(|problem| problem.message.as_str()).collect()
     }
 
     /// `Ok` when there is none.

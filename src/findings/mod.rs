@@ -177,7 +177,8 @@ An **error** makes the command exit with 1. A **warning** and a **notice** do no
 `check`, `workflow check` and `changelog check` take `--format text|json|sarif`; `--json` is short for `--format json`.
 What is found is always said as text on standard error. With `--json`, which most commands take, a refusal also prints
 `{\"findings\": [...]}` on standard output, each with `id`, `severity`, `file`, `line`, `column`, `end-column` (columns
-count characters from 1), `message` and `remedy`. On GitHub Actions the id is the title of the annotation.
+count characters from 1), `message` and `remedy`; a command that printed a JSON of its own has what is wrong there, so that
+standard output is one document. On GitHub Actions the id is the title of the annotation.
 
 An id that ends in `/refused` is that of a whole area: its message says the rest.
 

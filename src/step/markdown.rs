@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use crate::config::problem::{is_hidden, printable};
+
 /// Text as one cell of a table: on one line, and only text.
 #[must_use]
 pub(crate) fn escape(text: &str) -> String {
@@ -13,6 +15,8 @@ pub(crate) fn escape(text: &str) -> String {
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
             c if c.is_control() => out.push(' '),
+            // A backslash before a letter is one in Markdown too.
+            c if is_hidden(c) => out.push_str(&printable(c.encode_utf8(&mut [0; 4]))),
             c => out.push(c),
         }
     }
@@ -58,5 +62,6 @@ mod tests {
         assert_eq!(text.lines().count(), 3, "{text}");
         assert!(text.contains(r"a\|b\`c\` \| x \|"), "{text}");
         assert!(text.contains(r"&lt;img src=x&gt; \[l\](u)"), "{text}");
+        assert_eq!(escape("a\u{202e}b\u{85}c\u{200b}d\u{1b}"), r"a\u{202e}b c\u{200b}d ");
     }
 }

@@ -479,3 +479,88 @@ fn a_run_with_a_limit_says_so_in_row_ledger_and_summary() {
     let summary = std::fs::read_to_string(summary).expect("a summary");
     assert!(summary.contains("| 100 (diagnostic) (1 empty, 2 cut) |"), "{summary}");
 }
+
+#[test]
+fn sets_that_no_job_planned_are_named() {
+    let sweep = Sweep::new();
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    sweep.set(&format!("eval_x_{JOB}"), &attempt(JOB, 7, 1), 0.95);
+    let args = ["--plan", "plan.json", "--ledger", "ledger.json"];
+    let (code, _, stderr) = sweep.collect("evals", &args);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    sweep.set(&format!("eval_x_{OTHER}"), &attempt(OTHER, 7, 1), 0.5);
+    // With a ledger the table is printed, else JSON.
+    for args in [&args[..], &args[..2]] {
+        let (code, _, stderr) = sweep.collect("evals", args);
+        assert_eq!(code, 0, "{stderr}");
+        let wanted = format!("warning[command/warning]: 1 set of no planned job: artifacts/eval_x_{OTHER}\n");
+        assert!(stderr.contains(&wanted), "{stderr}");
+    }
+    let (code, _, stderr) = sweep.collect("evals", &[&args[..], &["--strict"]].concat());
+    assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn a_threshold_that_misses_rows_by_its_case_is_told_as_the_gate_tells_it() {
+    let sweep = Sweep::new();
+    sweep.set("a", &meta(1), 0.9);
+    let told = |thresholds: &str| {
+        sweep.text("thresholds.yaml", thresholds);
+        let (code, printed, stderr) = sweep.collect("evals", &["--thresholds", "thresholds.yaml", "--strict"]);
+        assert_eq!(code == 0, printed["problems"] == json!([]), "{stderr}");
+        printed["problems"].clone()
+    };
+    assert_eq!(
+        told("default: {plain: 0.9, other: 0.9}\nmodels: {m1: {plain: 0.9}}\n"),
+        json!([])
+    );
+    assert_eq!(
+        told("default: {Plain: 0.9}\n"),
+        json!(["`default.Plain` reaches no task: the name of this one is `plain`"])
+    );
+    let missed = "`models.M1` reaches no job: the key of this model is `m1`";
+    assert_eq!(
+        told("default: {plain: 0.9}\nmodels: {M1: {plain: 0.9}}\n"),
+        json!([missed])
+    );
+    assert_eq!(
+        told("default: {plain: 0.9}\nmodels: {model: {plain: 0.9}}\n"),
+        json!(["`models.model` reaches no job: the key of this model is `m1`"])
+    );
+    // Another row's own key misses nothing.
+    let mut other = meta(2);
+    other["infmax_model_prefix"] = json!("M1");
+    sweep.set("b", &other, 0.9);
+    assert_eq!(told("default: {plain: 0.9}\nmodels: {M1: {plain: 0.9}}\n"), json!([]));
+}
+
+#[test]
+fn what_is_collected_and_what_is_wrong_are_one_document() {
+    let sweep = Sweep::new();
+    sweep.plan(&json!([envelope(JOB, 64)]));
+    for what in ["evals", "results"] {
+        for folder in ["artifacts", "nosuch"] {
+            std::fs::create_dir_all(sweep.path().join("artifacts")).expect("a folder");
+            let mut command = sweepctl(sweep.path());
+            command.args(["collect", what, folder, "--plan", "plan.json", "--json", "--strict"]);
+            let (code, stdout, stderr) = run(&mut command);
+            let printed: Value = serde_json::from_str(&stdout).expect("one document");
+            let problems = printed["problems"].to_string();
+            // The plan has no throughput job.
+            let is_good = what == "results" && folder == "artifacts";
+            assert_eq!(code, i32::from(!is_good), "{stderr}");
+            assert_eq!(
+                problems.contains("was not found"),
+                folder == "nosuch",
+                "{what} {folder}: {problems}"
+            );
+        }
+    }
+    let mut command = sweepctl(sweep.path());
+    command.args(["collect", "evals", "artifacts", "--plan", "plan.json", "--json"]);
+    let printed: Value = serde_json::from_str(&run(&mut command).1).expect("one document");
+    assert_eq!(
+        printed["problems"],
+        json!(["no eval result arrived in artifacts, the plan has 1"])
+    );
+}

@@ -145,3 +145,101 @@ fn thousands_of_tasks_are_judged_at_once() {
     work.file("results.json", &many);
     assert_eq!(work.passes(&[])["checks"].as_array().map(Vec::len), Some(5001));
 }
+
+#[test]
+fn standard_output_is_one_document_also_where_it_refuses() {
+    let work = Work::new();
+    work.file("results.json", &result("plain", 0.1));
+    let (code, stdout, stderr) = run(gate(work.path()).arg("--json"));
+    assert_eq!(code, 1, "{stderr}");
+    let report: Value = serde_json::from_str(&stdout).expect("one document");
+    assert_eq!(report["problems"].as_array().map(Vec::len), Some(1), "{report}");
+    // Without a report of its own the findings are the document.
+    let (code, stdout, _) = run(gate(work.path()).args(["--json", "--expected-concs", "x"]));
+    let found: Value = serde_json::from_str(&stdout).expect("one document");
+    assert_eq!(
+        (code, found["findings"].as_array().map(Vec::len)),
+        (1, Some(1)),
+        "{found}"
+    );
+}
+
+#[test]
+fn the_pattern_that_finds_nothing_is_named() {
+    let work = Work::new();
+    let args = ["--results-glob", "a/nope_*.json", "--meta-env", "meta_env.json"];
+    std::fs::create_dir(work.path().join("a")).expect("a folder");
+    work.fails(
+        &args,
+        &["there is no result file (`a/nope_*.json`), so there is nothing that passed"],
+    );
+    work.remove("results.json");
+    work.fails(
+        &[],
+        &["there is no result file (`results*.json`), so there is nothing that passed"],
+    );
+}
+
+#[test]
+fn the_way_out_is_that_of_what_is_wrong_with_a_result() {
+    let work = Work::new();
+    let path = work.path().join("results.json");
+    let stopped = "the eval was stopped or its disk is full";
+    let told = |wanted: [&str; 2]| {
+        let said = work.fails(&[], &wanted[..1]);
+        assert!(said.contains(wanted[1]), "no `{}` in\n{said}", wanted[1]);
+        assert_eq!(said.contains(stopped), wanted[1] == stopped, "{said}");
+    };
+    work.text("results.json", "{");
+    told(["results.json is cut off", stopped]);
+    work.rename("results.json", "elsewhere.json");
+    std::os::unix::fs::symlink("elsewhere.json", &path).expect("linked");
+    told([
+        "it is a link, and links are refused",
+        "help: put the file itself in its place",
+    ]);
+    std::fs::remove_file(&path).expect("removed");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("a pipe");
+    told(["it is no regular file", "help: put a regular file in its place"]);
+    std::fs::remove_file(&path).expect("removed");
+    // A sparse file takes no room.
+    let file = std::fs::File::create(&path).expect("created");
+    file.set_len((256 << 20) + 1).expect("grown");
+    told(["it is larger than 256 MiB", "help: no eval writes so much"]);
+    work.file("results.json", &result("plain", 0.95));
+    let mode = |mode| std::os::unix::fs::PermissionsExt::from_mode(mode);
+    std::fs::set_permissions(&path, mode(0o000)).expect("its mode");
+    // Its mode keeps nothing from root.
+    if std::fs::File::open(&path).is_err() {
+        told(["cannot be read: Permission denied", "help: let this user read it"]);
+    }
+}
+
+#[test]
+fn a_number_that_no_double_holds_is_named_with_its_place() {
+    let work = Work::new();
+    work.text(
+        "results.json",
+        "{\"results\": {\"plain\": {\"a\": NaN,\n \"exact_match,none\": 1e999}}}",
+    );
+    work.fails(
+        &[],
+        &["results.json holds a number that no double holds, such as 1e999, which ends in line 2, column 26"],
+    );
+}
+
+#[test]
+fn metadata_are_a_small_file() {
+    let work = Work::new();
+    let padded = |size: usize| {
+        let mut meta = crate::fixture::meta(64);
+        meta["note"] = json!("");
+        let room = size - meta.to_string().len();
+        meta["note"] = json!("x".repeat(room));
+        meta.to_string()
+    };
+    work.text("meta_env.json", padded(1 << 20));
+    work.passes(&[]);
+    work.text("meta_env.json", padded((1 << 20) + 1));
+    work.fails(&[], &["meta_env.json cannot be read: it is larger than 1 MiB"]);
+}

@@ -339,6 +339,7 @@ fn request(folder: &Path, results: Vec<std::path::PathBuf>, thresholds: Threshol
         run: (None, None),
         meta_env: folder.join("meta_env.json"),
         results,
+        pattern: "results*.json".to_owned(),
     }
 }
 

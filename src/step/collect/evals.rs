@@ -134,6 +134,7 @@ pub fn collect(
         evals.rows.extend(gathered.rows);
         evals.problems.extend(gathered.problems);
     }
+    evals.problems.extend(super::keys::missed(&evals.rows, thresholds));
     evals.rows.par_sort_by_cached_key(|row| key(row, order));
     Ok(evals)
 }
@@ -306,7 +307,7 @@ fn gather<'f>(
         let name = source(root, &path);
         let failed = |reason: String| Problem::file(&name, reason).hint("see the log of its eval");
         match result {
-            Err(reason) => found.push(failed(format!("{name} {reason}"))),
+            Err(reason) => found.push(super::unread::problem(&name, &path, &reason)),
             Ok(result) => {
                 let (of_file, problems) = eval_row::rows(&set.meta, job, conc, &result, &name, thresholds);
                 let is_limited = was_limited || result.limit().is_some();

@@ -6,10 +6,12 @@ mod asked;
 mod attempts;
 pub(crate) mod eval_row;
 pub mod evals;
+mod keys;
 pub(crate) mod ledger;
 pub(crate) mod reused;
 pub(crate) mod summary;
 pub mod throughput;
+mod unread;
 
 use std::path::Path;
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::evals::{self, Order};
@@ -37,8 +37,12 @@ pub(crate) struct Checked {
     /// Planned jobs without a row: their names and concurrencies.
     pub missing: Vec<String>,
     /// What is wrong.
-    #[serde(skip)]
+    #[serde(serialize_with = "messages")]
     pub problems: Problems,
+}
+
+fn messages<S: Serializer>(problems: &Problems, serializer: S) -> Result<S::Ok, S::Error> {
+    problems.messages().serialize(serializer)
 }
 
 /// Checks the artifacts that were downloaded to a folder. `against` is the plan of the commit, where that is known;

@@ -4,6 +4,7 @@ use indexmap::IndexMap;
 use serde::Serialize;
 
 use crate::config::problem::Problem;
+use crate::plural;
 use crate::statistics::{mean_and_spread, student_above};
 
 /// One run's score of a task.
@@ -23,6 +24,8 @@ pub(crate) struct Run {
     pub less_is_better: bool,
     /// Whether a limit on samples was set.
     pub diagnostic: bool,
+    /// Other sets that count as attempts at the same job, and so as no runs.
+    pub attempts: usize,
 }
 
 /// What the runs of one model and task give.
@@ -74,7 +77,10 @@ pub(crate) fn calibrate(runs: Vec<Run>, false_alarm: f64) -> (Vec<Calibration>, 
         match one(&prefix, &task, &runs, false_alarm) {
             Ok(calibration) => found.push(calibration),
             Err(why) => {
-                let hint = format!("collect at least {MIN_RUNS} whole runs of one server and one split");
+                let hint = format!(
+                    "collect at least {MIN_RUNS} whole runs of one server and one split, and name each as a folder of its \
+                     own: below one folder the newest set of a job counts alone"
+                );
                 problems.push(Problem::file("", format!("`{prefix}` `{task}`: {why}")).hint(hint));
             }
         }
@@ -86,9 +92,16 @@ fn one(prefix: &str, task: &str, runs: &[Run], false_alarm: f64) -> Result<Calib
     let whole: Vec<&Run> = runs.iter().filter(|run| !run.diagnostic).collect();
     if whole.len() < MIN_RUNS {
         let limited = runs.len() - whole.len();
+        let attempts = match runs.iter().map(|run| run.attempts).sum::<usize>() {
+            0 => String::new(),
+            attempts => format!(
+                "; not counted: {} of the same job",
+                plural::count(attempts, "other set")
+            ),
+        };
         return Err(format!(
-            "{}, and {limited} with a limit on samples, are too few",
-            crate::plural::count(whole.len(), "whole run")
+            "{}, and {limited} with a limit on samples, are too few{attempts}",
+            plural::count(whole.len(), "whole run")
         ));
     }
     let first = whole[0];
@@ -144,6 +157,7 @@ mod tests {
             samples: Some(1319),
             less_is_better: false,
             diagnostic: false,
+            attempts: 0,
         }
     }
 
@@ -166,6 +180,11 @@ mod tests {
     fn runs_that_do_not_belong_together_are_named() {
         let refused = |runs: Vec<Run>| calibrate(runs, 0.01).1[0].message.clone();
         assert!(refused(vec![run(0.9), run(0.9)]).contains("2 whole runs"));
+        let newest = Run {
+            attempts: 2,
+            ..run(0.9)
+        };
+        assert!(refused(vec![newest]).contains("are too few; not counted: 2 other sets of the same job"));
         let limited = Run {
             diagnostic: true,
             ..run(0.9)

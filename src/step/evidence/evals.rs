@@ -236,5 +236,6 @@ fn request(material: &Material, job: &Envelope, folder: &Folder) -> validate::Re
         run: (material.run().id.map(|run| run.to_string()), None),
         meta_env: folder.path.join(meta::NAME),
         results: results(folder),
+        pattern: "results*.json".to_owned(),
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     if text.trim().is_empty() {
         return Err("is empty".to_owned());
     }
-    let text = quote_bare(text);
+    let (written, text) = (text, quote_bare(text));
     let parsed = serde_json::from_str(&text);
     // A text that is no JSON has no keys to speak of.
     if parsed.as_ref().err().is_none_or(serde_json::Error::is_data) {
@@ -32,10 +32,32 @@ pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, String> {
     parsed.map_err(|error| {
         if error.is_eof() {
             format!("is cut off in line {}", error.line())
+        } else if error.is_syntax() && error.to_string().starts_with(OUT_OF_RANGE) {
+            let (line, column) = (error.line(), column_of(written, &text, error.line(), error.column()));
+            format!("holds a number that no double holds, such as 1e999, which ends in line {line}, column {column}")
         } else {
             format!("is no JSON: {error}")
         }
     })
+}
+
+/// What `serde_json` says of a number beyond the range of a double, which JSON allows.
+const OUT_OF_RANGE: &str = "number out of range";
+
+/// The column of a text as it was written, by its column in the text with quotes.
+fn column_of(written: &str, quoted: &str, line: usize, column: usize) -> usize {
+    let lines = written.lines().zip(quoted.lines());
+    let (written, quoted) = lines
+        .skip(line - 1)
+        .map(|(a, b)| (a.as_bytes(), b.as_bytes()))
+        .next()
+        .unwrap_or_default();
+    let mut at = 0;
+    for byte in quoted.iter().take(column) {
+        // What is not in the text as it was written is a quote.
+        at += usize::from(written.get(at) == Some(byte));
+    }
+    at
 }
 
 /// [`parse`] for a value that is an object.
@@ -92,6 +114,9 @@ pub(super) fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use indexmap::IndexMap;
+
+    use super::super::loose::Cell;
     use super::*;
 
     #[test]
@@ -116,5 +141,12 @@ mod tests {
         assert_eq!(fails(b"[1,\n2"), "is cut off in line 2");
         assert_eq!(fails(b"[\xff]"), "is not UTF-8 at byte 1");
         assert!(fails(b"[NaN]").contains("line 1"), "{}", fails(b"[NaN]"));
+        let beyond = "holds a number that no double holds, such as 1e999, which ends in";
+        let fails = |text: &str| parse::<IndexMap<String, Cell>>(text.as_bytes()).expect_err("refused");
+        assert_eq!(
+            fails("{\n\"a\": NaN, \"b\": -1e999, \"c\": 1}"),
+            format!("{beyond} line 2, column 22")
+        );
+        assert_eq!(fails("{\"a\": 1e400"), format!("{beyond} line 1, column 11"));
     }
 }

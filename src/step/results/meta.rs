@@ -17,6 +17,8 @@ use crate::matrix::row::FieldValue;
 
 /// The file's name.
 pub const NAME: &str = "meta_env.json";
+/// The largest that is read, in bytes (1 MiB): a batch of a thousand concurrencies takes some ten thousand.
+const MAX_BYTES: u64 = 1 << 20;
 /// What writers put where they know nothing.
 pub const UNKNOWN: &str = "unknown";
 
@@ -99,9 +101,9 @@ impl MetaEnv {
     /// Reads the file.
     ///
     /// # Errors
-    /// A file that is missing, cannot be read, or is no such JSON.
+    /// A file that is missing, cannot be read, is too large, or is no such JSON.
     pub fn read(path: &Path) -> Result<Self, MetaError> {
-        let bytes = file::read(path).map_err(|error| match error.kind() {
+        let bytes = file::read_up_to(path, MAX_BYTES).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => MetaError::Missing,
             _ => MetaError::Unreadable(format!("cannot be read: {error}")),
         })?;

@@ -39,7 +39,9 @@ pub(super) fn read<'o>(outputs: &'o [Output], problems: &mut Vec<Problem>) -> Ve
             Err(reason) => {
                 let name = file::shown(&output.path);
                 let message = format!("{name} {reason}");
-                problems.push(Problem::file(&name, message).hint("see `benchmark.out`: the run is not whole"));
+                let hint =
+                    file::way_out(&output.path, file::MAX_BYTES).unwrap_or("see `benchmark.out`: the run is not whole");
+                problems.push(Problem::file(&name, message).hint(hint));
             }
         }
     }

@@ -32,11 +32,8 @@ pub(super) fn check(
     };
     if points.files.is_empty() && !is_benchmark {
         points.problems.push(
-            Problem::file(
-                "",
-                "there is no result file (`results*.json`), so there is nothing that passed",
-            )
-            .hint("the eval may have failed while it exited 0: see its log, and --results-glob"),
+            Problem::file("", request.no_result_file())
+                .hint("the eval may have failed while it exited 0: see its log, and --results-glob"),
         );
     }
     match meta {

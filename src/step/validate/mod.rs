@@ -63,6 +63,8 @@ pub struct Request {
     pub meta_env: PathBuf,
     /// The result files.
     pub results: Vec<PathBuf>,
+    /// The pattern that they were found by.
+    pub pattern: String,
 }
 
 /// Judges an eval.
@@ -115,20 +117,26 @@ fn result_files<'r>(request: &'r Request, problems: &mut Vec<Problem>) -> Vec<(&
     for (path, result) in read.collect::<Vec<_>>() {
         match result {
             Ok(result) => results.push((path, result)),
-            Err(reason) => problems.push(unreadable(path, &reason)),
+            Err(reason) => problems.push(unreadable(path, file::MAX_BYTES, &reason)),
         }
     }
     results
 }
 
-/// A file that the eval left and that cannot be read; `reason` is the end of a sentence about it.
-fn unreadable(path: &Path, reason: &str) -> Problem {
+/// A file of at most so many bytes that the eval left and that cannot be read; `reason` is the end of a sentence about it.
+fn unreadable(path: &Path, most: u64, reason: &str) -> Problem {
     let name = file::shown(path);
-    Problem::file(&name, format!("{name} {reason}"))
-        .hint("the eval was stopped or its disk is full: see its log, and run it again")
+    let stopped = "the eval was stopped or its disk is full: see its log, and run it again";
+    Problem::file(&name, format!("{name} {reason}")).hint(file::way_out(path, most).unwrap_or(stopped))
 }
 
 impl Request {
+    /// What is wrong where no file has a name as the pattern asks for.
+    fn no_result_file(&self) -> String {
+        let pattern = &self.pattern;
+        format!("there is no result file (`{pattern}`), so there is nothing that passed")
+    }
+
     /// The concurrencies that were asked for: those given, else the envelope's.
     fn expected(&self) -> Option<Vec<u64>> {
         let planned = || self.envelope.as_ref().map(|envelope| envelope.row.eval_concs());

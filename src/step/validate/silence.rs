@@ -67,7 +67,7 @@ pub(super) fn check(judge: &Judge<'_>, results: &[(&PathBuf, ResultFile)], repor
     for (path, counted) in files.iter().zip(counted) {
         match counted {
             Ok(answers) => one(judge, &results, &file::shown(path), answers, report),
-            Err(reason) => report.problems.push(unreadable(path, &reason)),
+            Err(reason) => report.problems.push(unreadable(path, u64::MAX, &reason)),
         }
     }
 }
