@@ -100,22 +100,23 @@ pub(super) fn told(keys: &[String]) -> String {
 }
 
 /// The keys that stand there more than once, each once, sorted.
-pub(super) fn twice<'k>(keys: &'k [Cow<'_, str>]) -> Vec<&'k str> {
-    let is_clean = |keys: &[Cow<'_, str>]| (1..keys.len()).all(|at| !keys[..at].contains(&keys[at]));
+pub(super) fn twice<K: Ord>(keys: &[K]) -> Vec<&K> {
+    let is_clean = |keys: &[K]| (1..keys.len()).all(|at| !keys[..at].contains(&keys[at]));
     if keys.len() <= FEW && is_clean(keys) {
         return Vec::new();
     }
-    let mut sorted: Vec<&str> = keys.iter().map(Cow::as_ref).collect();
+    let mut sorted: Vec<&K> = keys.iter().collect();
     sorted.sort_unstable();
     let pairs = sorted.windows(2).filter(|pair| pair[0] == pair[1]);
-    let mut twice: Vec<&str> = pairs.map(|pair| pair[0]).collect();
+    let mut twice: Vec<&K> = pairs.map(|pair| pair[0]).collect();
     twice.dedup();
     twice
 }
 
 /// A string with its quotes: without them, and with its escapes resolved, since `"\u0061"` is `"a"`.
 pub(super) fn unescaped(quoted: &str) -> Cow<'_, str> {
-    let inner = quoted.trim_matches('"');
+    let inner = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
+    let inner = inner.unwrap_or(quoted);
     match quoted.contains('\\') {
         true => serde_json::from_str(quoted).map_or(Cow::Borrowed(inner), Cow::Owned),
         false => Cow::Borrowed(inner),

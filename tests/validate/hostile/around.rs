@@ -191,9 +191,30 @@ pub fn lines(table: &mut Table) {
             "{\"doc_id\": 0, \"resps\": [[\"4\"}]}\n",
             "brackets do not match",
         ),
+        (
+            "a missing comma",
+            "{\"doc_id\": 0, \"resps\": [[\"4\" \"5\"]]}\n",
+            "is no JSON: a comma is missing in line 1",
+        ),
+        (
+            "a key twice in the document",
+            "{\"doc_id\": 0, \"doc\": {\"target\": 4, \"target\": 5}, \"resps\": [[\"4\"]]}\n",
+            "has `doc.target` twice in one object in line 1",
+        ),
     ] {
         table.add(format!("samples: {name}"), wanted, move |set| set.put(SAMPLES, text));
     }
+    table.add(
+        "a hole of NUL bytes in an answer",
+        "is no JSON: it holds a control character (0x00) in line 3",
+        |set| {
+            let hole = "\0".repeat(4096);
+            let mut lines: Vec<String> = set.0[SAMPLES].lines().map(str::to_owned).collect();
+            lines[2] = lines[2].replacen("so it is", &format!("so {hole}is"), 1);
+            assert!(lines[2].contains(&hole), "{}", lines[2]);
+            set.put(SAMPLES, lines.join("\n"));
+        },
+    );
     table.add("a last line that is cut", "is cut off in line 41", |set| {
         let text = format!("{}{{\"doc_id\": 21", set.0[SAMPLES]);
         set.put(SAMPLES, text);

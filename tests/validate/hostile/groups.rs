@@ -168,6 +168,6 @@ pub fn twice(table: &mut Table) {
         SAMPLES,
         "\"resps\":",
         "\"resps\": [[\"\"]], \"resps\":",
-        "has a key twice in line 1",
+        "has `resps` twice in one object in line 1",
     );
 }

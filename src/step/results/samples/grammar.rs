@@ -1,8 +1,6 @@
 //! The grammar of JSON, held against lines in pieces of any size: what Python's parser takes, but for keys that stand
 //! twice and nesting without end.
 
-use std::borrow::Cow;
-
 use serde::de::IgnoredAny;
 
 use super::super::json::BARE;
@@ -87,10 +85,10 @@ impl Grammar {
     /// What is no JSON, as the end of a sentence about the line.
     pub(super) fn read<'p>(&mut self, piece: &'p [u8]) -> Result<(usize, Part<'p>), String> {
         match self.place {
-            Place::Text => self.text(piece),
+            Place::Text => self.text(piece, 0),
             Place::Escape => Ok((1, self.escape(piece[0])?)),
             Place::Unicode => Ok((1, self.unicode(piece[0])?)),
-            Place::Word => self.word_on(piece),
+            Place::Word => self.word_on(piece, 0),
             _ => self.between(piece),
         }
     }
@@ -100,9 +98,9 @@ impl Grammar {
         self.keys.depth()
     }
 
-    /// The key that has just ended.
-    pub(super) fn key(&self) -> Cow<'_, str> {
-        self.keys.last()
+    /// The keys of the objects that are open.
+    pub(super) fn keys(&self) -> &Keys {
+        &self.keys
     }
 
     /// The number, or the value without quotes, that has just ended.
@@ -123,9 +121,12 @@ impl Grammar {
 
     /// Outside of strings and words.
     fn between<'p>(&mut self, piece: &'p [u8]) -> Result<(usize, Part<'p>), String> {
-        let byte = piece[0];
+        let spaces = piece.iter().take_while(|byte| matches!(byte, b' ' | b'\t' | b'\r'));
+        let spaces = spaces.count();
+        let Some(byte) = piece.get(spaces).copied() else {
+            return Ok((spaces, Part::Nothing));
+        };
         let part = match (byte, self.place) {
-            (b' ' | b'\t' | b'\r', _) => Part::Nothing,
             (b'\n', Place::Line | Place::End) => {
                 self.place = Place::Line;
                 Part::Line
@@ -148,7 +149,7 @@ impl Grammar {
                 self.keys.begin();
                 self.keys.extend(b"\"")?;
                 (self.place, self.in_key) = (Place::Text, true);
-                Part::Nothing
+                return self.text(piece, spaces + 1);
             }
             (b'"', Place::FirstValue | Place::Value) => {
                 (self.place, self.in_key) = (Place::Text, false);
@@ -157,11 +158,11 @@ impl Grammar {
             (_, Place::FirstValue | Place::Value) if is_of_word(byte) => {
                 self.place = Place::Word;
                 self.word.clear();
-                return self.word_on(piece);
+                return self.word_on(piece, spaces);
             }
             _ => return Err(self.unexpected(byte)),
         };
-        Ok((1, part))
+        Ok((spaces + 1, part))
     }
 
     fn unexpected(&self, byte: u8) -> String {
@@ -199,43 +200,49 @@ impl Grammar {
         Ok(Part::Mark(bracket))
     }
 
-    fn text<'p>(&mut self, piece: &'p [u8]) -> Result<(usize, Part<'p>), String> {
-        let part = match piece[0] {
-            b'"' => {
-                self.letters.end().map_err(told)?;
-                if self.in_key {
-                    self.keys.extend(b"\"")?;
-                    self.place = Place::Colon;
-                    Part::Key
-                } else {
-                    self.place = Place::Comma;
-                    Part::TextEnd
-                }
+    /// In a string, from `start` on.
+    fn text<'p>(&mut self, piece: &'p [u8], start: usize) -> Result<(usize, Part<'p>), String> {
+        let rest = &piece[start..];
+        let length = match rest.first() {
+            Some(b'"' | b'\\') => 0,
+            _ => memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len()),
+        };
+        let span = &rest[..length];
+        let end = start + length;
+        if length > 0 {
+            self.letters.read(span).map_err(told)?;
+            if !self.in_key {
+                return Ok((end, Part::Text(span)));
             }
-            b'\\' => {
-                self.letters.end().map_err(told)?;
+            self.keys.extend(span)?;
+        }
+        let Some(byte) = rest.get(length) else {
+            return Ok((end, Part::Nothing));
+        };
+        self.letters.end().map_err(told)?;
+        let part = match (byte, self.in_key) {
+            (b'"', true) => {
+                self.keys.extend(b"\"")?;
+                self.place = Place::Colon;
+                Part::Key
+            }
+            (b'"', false) => {
+                self.place = Place::Comma;
+                Part::TextEnd
+            }
+            (byte, _) => {
+                self.of_key(*byte)?;
                 self.place = Place::Escape;
-                self.of_key(b'\\')?;
                 Part::Nothing
             }
-            _ => {
-                let length = memchr::memchr2(b'"', b'\\', piece).unwrap_or(piece.len());
-                let span = &piece[..length];
-                self.letters.read(span).map_err(told)?;
-                if !self.in_key {
-                    return Ok((length, Part::Text(span)));
-                }
-                self.keys.extend(span)?;
-                return Ok((length, Part::Nothing));
-            }
         };
-        Ok((1, part))
+        Ok((end + 1, part))
     }
 
     /// Keeps a byte of an escape where it is one of a key.
     fn of_key(&mut self, byte: u8) -> Result<(), String> {
         match self.in_key {
-            true => self.keys.extend(&[byte]),
+            true => self.keys.escape(byte),
             false => Ok(()),
         }
     }
@@ -261,7 +268,7 @@ impl Grammar {
                 (self.digits, self.code) = (0, 0);
                 return Ok(Part::Nothing);
             }
-            0..0x20 => return Err(control(byte)),
+            0..=0x1f => return Err(control(byte)),
             0x21..=0x7e => return Err(format!("is no JSON: `\\{}` is no escape", char::from(byte))),
             _ => return Err("is no JSON: a backslash begins no escape".to_owned()),
         };
@@ -273,7 +280,7 @@ impl Grammar {
     fn unicode(&mut self, byte: u8) -> Result<Part<'static>, String> {
         let Some(digit) = char::from(byte).to_digit(16) else {
             return Err(match byte {
-                0..0x20 => control(byte),
+                0..=0x1f => control(byte),
                 _ => "is no JSON: `\\u` without four hexadecimal digits".to_owned(),
             });
         };
@@ -287,15 +294,17 @@ impl Grammar {
         Ok(self.letter(self.code))
     }
 
-    fn word_on<'p>(&mut self, piece: &'p [u8]) -> Result<(usize, Part<'p>), String> {
-        let end = piece.iter().position(|byte| !is_of_word(*byte));
-        let length = end.unwrap_or(piece.len());
+    /// In a word, from `start` on.
+    fn word_on<'p>(&mut self, piece: &'p [u8], start: usize) -> Result<(usize, Part<'p>), String> {
+        let rest = &piece[start..];
+        let end = rest.iter().position(|byte| !is_of_word(*byte));
+        let length = end.unwrap_or(rest.len());
         if self.word.len() + length > MAX_WORD {
             return Err(format!("is no JSON: a number of more than {MAX_WORD} bytes"));
         }
-        self.word.extend_from_slice(&piece[..length]);
+        self.word.extend_from_slice(&rest[..length]);
         if end.is_none() {
-            return Ok((length, Part::Nothing));
+            return Ok((piece.len(), Part::Nothing));
         }
         let is_bare = BARE.iter().any(|bare| bare.as_bytes() == self.word);
         if !is_bare && serde_json::from_slice::<IgnoredAny>(&self.word).is_err() {
@@ -303,7 +312,7 @@ impl Grammar {
             return Err(format!("is no JSON: `{shown}` is no value"));
         }
         self.place = Place::Comma;
-        Ok((length, Part::Word))
+        Ok((start + length, Part::Word))
     }
 }
 

@@ -23,6 +23,8 @@ pub(super) struct Keys {
     bytes: Vec<u8>,
     /// Where each starts.
     starts: Vec<usize>,
+    /// Whether a key of the line holds an escape: where none does, keys are the same that are written the same.
+    escaped: bool,
 }
 
 impl Keys {
@@ -57,15 +59,38 @@ impl Keys {
         Ok(())
     }
 
-    /// The key that was read last, once it has ended.
-    pub(super) fn last(&self) -> Cow<'_, str> {
-        self.key(self.starts.len().saturating_sub(1))
+    /// Adds a byte of an escape to that key.
+    ///
+    /// # Errors
+    /// As [`Keys::extend`].
+    pub(super) fn escape(&mut self, byte: u8) -> Result<(), String> {
+        self.escaped = true;
+        self.extend(&[byte])
+    }
+
+    /// Whether the key that has just ended is this one, given with its quotes.
+    pub(super) fn last_is(&self, quoted: &str) -> bool {
+        let Some(last) = self.starts.len().checked_sub(1) else {
+            return false;
+        };
+        match self.escaped {
+            true => self.key(last) == duplicates::unescaped(quoted),
+            false => self.written(last) == quoted.as_bytes(),
+        }
+    }
+
+    /// The key that has just ended, with its quotes, as it is written.
+    pub(super) fn last(&self) -> &[u8] {
+        self.starts.last().map_or(&[], |start| &self.bytes[*start..])
+    }
+
+    fn written(&self, number: usize) -> &[u8] {
+        let end = self.starts.get(number + 1).copied().unwrap_or(self.bytes.len());
+        &self.bytes[self.starts[number]..end]
     }
 
     fn key(&self, number: usize) -> Cow<'_, str> {
-        let start = self.starts.get(number).copied().unwrap_or(self.bytes.len());
-        let end = self.starts.get(number + 1).copied().unwrap_or(self.bytes.len());
-        let quoted = std::str::from_utf8(&self.bytes[start..end]).expect("keys are checked as they are read");
+        let quoted = std::str::from_utf8(self.written(number)).expect("keys are checked as they are read");
         duplicates::unescaped(quoted)
     }
 
@@ -77,8 +102,17 @@ impl Keys {
         let Some(Level { first, .. }) = self.levels.pop() else {
             return Ok(());
         };
-        if self.starts.len() > first + 1 {
-            let keys: Vec<_> = (first..self.starts.len()).map(|number| self.key(number)).collect();
+        let numbers = first..self.starts.len();
+        let may_be_twice = match self.escaped {
+            _ if numbers.len() < 2 => false,
+            true => true,
+            false => {
+                let written: Vec<&[u8]> = numbers.clone().map(|number| self.written(number)).collect();
+                !duplicates::twice(&written).is_empty()
+            }
+        };
+        if may_be_twice {
+            let keys: Vec<_> = numbers.map(|number| self.key(number)).collect();
             let twice = duplicates::twice(&keys);
             if !twice.is_empty() {
                 let around = self.around(first);
@@ -87,6 +121,7 @@ impl Keys {
                 return Err(duplicates::told(&named));
             }
         }
+        self.escaped &= !self.levels.is_empty();
         if let Some(start) = self.starts.get(first) {
             self.bytes.truncate(*start);
             self.starts.truncate(first);

@@ -45,7 +45,7 @@ impl Letters {
                 Err(_) => return Err(Fault::Utf8),
             }
         }
-        let Err(error) = std::str::from_utf8(span) else {
+        let Err(error) = simdutf8::compat::from_utf8(span) else {
             return Ok(());
         };
         if error.error_len().is_some() {

@@ -3,6 +3,7 @@
 use super::super::blank;
 use super::Answers;
 use super::grammar::{Grammar, Part};
+use super::keys::Keys;
 use super::tally::{Line, Tally};
 
 /// The keys of a line that count.
@@ -16,12 +17,13 @@ enum Field {
 }
 
 impl Field {
-    fn of(key: &str) -> Self {
-        match key {
-            "resps" => Self::Answers,
-            "doc_id" => Self::Question,
-            "filter" => Self::Filter,
-            _ => Self::Other,
+    /// Whose key has just ended.
+    fn of(keys: &Keys) -> Self {
+        match () {
+            () if keys.last_is("\"resps\"") => Self::Answers,
+            () if keys.last_is("\"doc_id\"") => Self::Question,
+            () if keys.last_is("\"filter\"") => Self::Filter,
+            () => Self::Other,
         }
     }
 }
@@ -92,10 +94,10 @@ impl Scanner {
 
     fn key(&mut self) {
         if self.grammar.depth() == 1 {
-            self.field = Field::of(&self.grammar.key());
+            self.field = Field::of(self.grammar.keys());
             self.hash = HASH_START;
         } else if matches!(self.field, Field::Question | Field::Filter) {
-            self.hash = hash(self.hash, self.grammar.key().as_bytes());
+            self.hash = hash(self.hash, self.grammar.keys().last());
         }
     }
 
