@@ -127,6 +127,7 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
         .filter(|path| output.is_none() || path.canonicalize().ok() != output)
         .collect();
     let read: Vec<Result<Aggregate, Problem>> = files.par_iter().map(|path| read(root, path)).collect();
+    let planned = plan.map(Planned::new);
     let mut results = Throughput {
         problems: unseen,
         ..Throughput::default()
@@ -137,7 +138,7 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
         match aggregate {
             Ok(aggregate) => aggregates.push(aggregate),
             Err(problem) => {
-                let by_recipe = || plan.and_then(|plan| Planned::new(plan).job_of_broken(path));
+                let by_recipe = || planned.as_ref()?.job_of_broken(path);
                 if let Some(job) = job_in_path(root, path).or_else(by_recipe) {
                     fail(&mut broken, &job, &problem);
                 }
@@ -145,11 +146,10 @@ pub fn collect(root: &Path, plan: Option<&[Envelope]>, output: &Path) -> Result<
             }
         }
     }
-    if let Some(plan) = plan {
-        let planned = Planned::new(plan);
+    if let Some(planned) = &planned {
         aggregates
             .iter_mut()
-            .for_each(|aggregate| aggregate.hold_against(&planned));
+            .for_each(|aggregate| aggregate.hold_against(planned));
     }
     let unfit = aggregates.iter().filter_map(|aggregate| aggregate.unfit.as_ref());
     results.problems.extend(unfit.map(|(_, problem)| problem.clone()));

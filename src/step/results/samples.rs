@@ -112,7 +112,7 @@ mod tests {
         // What is no JSON is no answer either.
         assert_eq!(counted(r#"{"resps": [[?]]}"#), silent);
         for said in ["\\u0041", "\\\"", "\\\\", "\\u6587", "文", "\\ud83d\\ude00", "😀", " x"] {
-            assert_eq!(counted(&format!("{{\"resps\": [[\"{said}\"]]}}")), spoken, "{said}");
+            assert_eq!(counted(format!("{{\"resps\": [[\"{said}\"]]}}")), spoken, "{said}");
         }
         assert_eq!(counted(r#"{"resps": [["a", ""], [null]]}"#), spoken);
         assert_eq!(counted("{\"resps\": [[\"\"]]}\n\n{\"resps\": [[\"x\"]]}\n"), Ok((2, 1)));
@@ -135,7 +135,7 @@ mod tests {
     fn questions_are_told_apart_by_any_id() {
         let questions = |ids: &[&str]| {
             let line = |id: &&str| format!("{{\"doc_id\": {id}, \"resps\": [[\"x\"]]}}\n");
-            counted(&ids.iter().map(line).collect::<String>()).map(|(total, _)| total)
+            counted(ids.iter().map(line).collect::<String>()).map(|(total, _)| total)
         };
         assert_eq!(questions(&["1", "-1", "1.5", "15", "\"a\"", "\"b\""]), Ok(6));
         assert_eq!(
@@ -184,12 +184,12 @@ mod tests {
     fn a_bad_line_is_named() {
         let good = r#"{"resps": [["a"]]}"#;
         assert_eq!(
-            counted(&format!("{good}\n{{\"resps\": [[\"a")),
+            counted(format!("{good}\n{{\"resps\": [[\"a")),
             Err("is cut off in line 2".into())
         );
         assert_eq!(counted("{\"a\": 1\n}"), Err("is cut off in line 1".into()));
         assert_eq!(
-            counted(&format!("{good}\n[]\n")),
+            counted(format!("{good}\n[]\n")),
             Err("holds no JSON object in line 2".into())
         );
         assert_eq!(counted("{}{}"), Err("holds no JSON object in line 1".into()));
@@ -202,7 +202,7 @@ mod tests {
             r#"{"doc": {"resps": [["x"]]}}"#,
         ] {
             let wanted = Err("has no list of answers (`resps`) in line 2".into());
-            assert_eq!(counted(&format!("{good}\n{lacking}\n")), wanted, "{lacking}");
+            assert_eq!(counted(format!("{good}\n{lacking}\n")), wanted, "{lacking}");
         }
         for (text, why) in [
             (
@@ -214,8 +214,8 @@ mod tests {
         ] {
             assert_eq!(counted(text), Err(why.into()), "{text}");
         }
-        assert!(counted(&"[".repeat(9)).is_err());
-        assert!(counted(&format!("{{\"a\": {}", "[".repeat(5000))).is_err());
+        assert!(counted("[".repeat(9)).is_err());
+        assert!(counted(format!("{{\"a\": {}", "[".repeat(5000))).is_err());
     }
 
     /// A line with this among its answers.

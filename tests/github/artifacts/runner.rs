@@ -16,7 +16,7 @@ fn a_plan_arrives_in_the_layout_that_collect_reads() {
     let names = plan(at, 3);
     let aggregate = |conc: u64| {
         json!({"hw": "h200", "conc": conc, "infmax_model_prefix": "m1", "framework": "vllm", "precision": "fp8",
-               "isl": 1024, "osl": 1024, "is_multinode": false, "tp": 8, "tput_per_gpu": 1.5})
+               "isl": 8192, "osl": 1024, "is_multinode": false, "tp": 8, "tput_per_gpu": 1.5})
         .to_string()
     };
     let of = |id: u64, name: &str| Artifact::new(id, name, zips::zip(&[("agg_r.json", aggregate(id))]));
