@@ -511,27 +511,27 @@ fn a_threshold_that_misses_rows_by_its_case_is_told_as_the_gate_tells_it() {
         printed["problems"].clone()
     };
     assert_eq!(
-        told("default: {plain: 0.9, other: 0.9}\nmodels: {m1: {plain: 0.9}}\n"),
+        told("default: {gsm8k: 0.9, other: 0.9}\nmodels: {m1: {gsm8k: 0.9}}\n"),
         json!([])
     );
     assert_eq!(
-        told("default: {Plain: 0.9}\n"),
-        json!(["`default.Plain` reaches no task: the name of this one is `plain`"])
+        told("default: {GSM8K: 0.9}\n"),
+        json!(["`default.GSM8K` reaches no task: the name of this one is `gsm8k`"])
     );
     let missed = "`models.M1` reaches no job: the key of this model is `m1`";
     assert_eq!(
-        told("default: {plain: 0.9}\nmodels: {M1: {plain: 0.9}}\n"),
+        told("default: {gsm8k: 0.9}\nmodels: {M1: {gsm8k: 0.9}}\n"),
         json!([missed])
     );
     assert_eq!(
-        told("default: {plain: 0.9}\nmodels: {model: {plain: 0.9}}\n"),
+        told("default: {gsm8k: 0.9}\nmodels: {model: {gsm8k: 0.9}}\n"),
         json!(["`models.model` reaches no job: the key of this model is `m1`"])
     );
     // Another row's own key misses nothing.
     let mut other = meta(2);
     other["infmax_model_prefix"] = json!("M1");
     sweep.set("b", &other, 0.9);
-    assert_eq!(told("default: {plain: 0.9}\nmodels: {M1: {plain: 0.9}}\n"), json!([]));
+    assert_eq!(told("default: {gsm8k: 0.9}\nmodels: {M1: {gsm8k: 0.9}}\n"), json!([]));
 }
 
 #[test]

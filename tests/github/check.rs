@@ -151,7 +151,10 @@ fn whole_results_pass() {
     let left = Left::new();
     let (code, printed, said) = left.check(&[]);
     assert_eq!((code, said.as_str()), (Some(0), ""));
-    assert_eq!(printed, json!({ "results": 2, "evals": 1, "missing": [] }));
+    assert_eq!(
+        printed,
+        json!({ "results": 2, "evals": 1, "missing": [], "problems": [] })
+    );
     // What is planned today, or by another policy, is not asked.
     assert!(!Path::new(&left.0.path().join("configs")).exists());
 }

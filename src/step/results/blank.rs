@@ -50,15 +50,9 @@ impl Text {
         self.spoken = self.spoken || !char::from_u32(code).is_some_and(is_blank);
     }
 
-    /// Whether a letter was seen that says something: nothing that follows changes that.
-    #[must_use]
-    pub(crate) fn is_settled(self) -> bool {
-        self.spoken
-    }
-
-    /// Whether anything was said.
+    /// Whether anything was said: nothing that follows changes that. Of a text that ends within a letter it is not known.
     #[must_use]
     pub(crate) fn is_spoken(self) -> bool {
-        self.spoken || self.left > 0
+        self.spoken
     }
 }

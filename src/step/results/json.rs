@@ -145,7 +145,7 @@ mod tests {
         let fails = |text: &str| parse::<IndexMap<String, Cell>>(text.as_bytes()).expect_err("refused");
         assert_eq!(
             fails("{\n\"a\": NaN, \"b\": -1e999, \"c\": 1}"),
-            format!("{beyond} line 2, column 22")
+            format!("{beyond} line 2, column 21")
         );
         assert_eq!(fails("{\"a\": 1e400"), format!("{beyond} line 1, column 11"));
     }

@@ -20,5 +20,5 @@ mkdir "$artifact"
 [[ $envelope =~ \"conc\":[[:space:]]*\[?([0-9,[:space:]]+) ]]
 IFS=$', \n' read -rd '' -a concs <<<"${BASH_REMATCH[1]}" || true
 for conc in "${concs[@]}"; do
-    printf '{"conc": %s}' "$conc" >"$artifact/agg_conc$conc.json"
+    printf '{"conc": %s, "tput_per_gpu": 1.5}' "$conc" >"$artifact/agg_conc$conc.json"
 done

@@ -131,7 +131,7 @@ impl Scanner {
         }
         for byte in span {
             // Most of a long answer comes after its first word.
-            if self.line.spoken || self.text.is_settled() {
+            if self.line.spoken || self.text.is_spoken() {
                 return;
             }
             self.text.byte(*byte);
