@@ -179,15 +179,8 @@ impl Validate {
     /// The tasks of a job, as its launch chose them: what EVAL_TASKS_DIR or EVAL_TASKS names, else its suite's, else those
     /// of its cluster, by the clusters file.
     fn asked(&self, envelope: &Envelope) -> Asked {
-        let given = launch::given_task(envelope, &self.clusters(), &runner(envelope));
+        let given = launch::given_task(envelope, &Clusters::or_none(&self.cluster_config), &runner(envelope));
         Asked::of(envelope, given.as_deref(), &[PathBuf::from(".")])
-    }
-
-    /// A clusters file that cannot be read names nothing; `check` says what is wrong with it.
-    fn clusters(&self) -> Clusters {
-        let source = Source::read(&self.cluster_config).ok();
-        let clusters = source.and_then(|source| Clusters::load(&Arc::new(source), None).ok());
-        clusters.unwrap_or_default()
     }
 
     /// What the recipe of a job asks of its accuracy benchmark; `None` for every other eval.
@@ -202,7 +195,7 @@ impl Validate {
             let message = "the row names no recipe, so nothing says what its benchmark has to leave";
             return Err(Problem::file("", message).hint("name one as `eval-srt-recipe`").into());
         };
-        let clusters = self.clusters();
+        let clusters = Clusters::or_none(&self.cluster_config);
         let path = match clusters.of(&runner(envelope)).map(|(_, cluster)| &cluster.backend) {
             Some(Backend::Srt(srt)) => srt.recipe(&name),
             _ => name.into_owned(),

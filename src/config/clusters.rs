@@ -8,6 +8,7 @@ pub(crate) mod decode;
 mod host;
 mod served;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use indexmap::IndexMap;
@@ -130,6 +131,14 @@ impl Clusters {
             fields.finish(d);
             Some(Self { clusters: clusters? })
         })
+    }
+
+    /// The clusters of a file; one that is missing or cannot be read has none, and `check` says what is wrong with it.
+    #[must_use]
+    pub fn or_none(path: &Path) -> Self {
+        let source = Source::read(path).ok();
+        let clusters = source.and_then(|source| Self::load(&Arc::new(source), None).ok());
+        clusters.unwrap_or_default()
     }
 
     /// The cluster of a runner, with its name: the one that names the runner, else the one of its fleet.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Sweep, column};
-use crate::fixture::{envelope, meta, multinode_envelope, read_json, result, run, sweepctl, without_lengths, write};
+use crate::fixture::{as_replay, envelope, meta, multinode_envelope, read_json, result, run, sweepctl, write};
 
 /// The floor of every task of [`evals`].
 const THRESHOLDS: &str = "\
@@ -139,14 +139,8 @@ fn sweep() -> Sweep {
     for (id, conc, tput) in [("0000000000a1", 8, 3.5), ("0000000000a2", 16, 4.5)] {
         let mut job = envelope(id, conc);
         let row = job["row"].as_object_mut().expect("a row");
-        without_lengths(row);
-        row.extend([
-            ("scenario-type".to_owned(), json!("agentic-coding")),
-            ("kv-offloading".to_owned(), json!("none")),
-            ("total-cpu-dram-gb".to_owned(), json!(0)),
-            ("duration".to_owned(), json!(900)),
-            ("recipe-fingerprint".to_owned(), json!("a".repeat(64))),
-        ]);
+        as_replay(row);
+        row.insert("recipe-fingerprint".to_owned(), json!("a".repeat(64)));
         plan.push(job);
         sweep.file(
             &format!("bmk_agentic_m1_{id}/agg_replay.json"),

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{JOB, OTHER, Sweep, column};
-use crate::fixture::{envelope, multinode_envelope, read_json, run, sweepctl, without_lengths, write};
+use crate::fixture::{as_replay, envelope, multinode_envelope, read_json, run, sweepctl, write};
 
 /// A planned throughput job.
 fn planned(mut envelope: Value, fingerprint: &str) -> Value {
@@ -151,13 +151,7 @@ fn an_aggregate_of_another_row_is_not_its_jobs() {
 fn a_replay_is_judged_by_what_replays_have() {
     let mut plan = planned(envelope(JOB, 64), "a");
     let row = plan["row"].as_object_mut().expect("a row");
-    without_lengths(row);
-    row.extend([
-        ("scenario-type".to_owned(), json!("agentic-coding")),
-        ("kv-offloading".to_owned(), json!("none")),
-        ("total-cpu-dram-gb".to_owned(), json!(0)),
-        ("duration".to_owned(), json!(900)),
-    ]);
+    as_replay(row);
     // Of several nodes it has the sum of both sides' sizes.
     taken(&plan, &replay());
     for (pointer, value, wanted) in [

@@ -30,10 +30,10 @@ impl<'p> Tasks<'p> {
         if plan.is_empty() {
             return Self(tasks);
         }
-        let read = |path: &str| Source::read(Path::new(path)).ok().map(Arc::new);
-        let clusters = read(clusters::FILE).and_then(|source| Clusters::load(&source, None).ok());
-        let runners = read(runners::FILE).and_then(|source| Runners::load(&source).ok());
-        let (clusters, runners) = (clusters.unwrap_or_default(), runners.unwrap_or_default());
+        let clusters = Clusters::or_none(Path::new(clusters::FILE));
+        let runners = Source::read(Path::new(runners::FILE)).ok();
+        let runners = runners.and_then(|source| Runners::load(&Arc::new(source)).ok());
+        let runners = runners.unwrap_or_default();
         for job in plan {
             tasks.entry(what(job)).or_insert_with(|| of(job, &clusters, &runners));
         }

@@ -9,7 +9,7 @@ use super::asked::Tasks;
 use super::attempts::{self, Attempt, Flaw, Newest};
 use super::eval_row::{self, EvalRow};
 use super::ledger::{Found, Ledger};
-use super::{folders, job_in_path, source};
+use super::{folders, job_in_path, source, unread};
 use crate::config::fields::{Field, Side};
 use crate::config::problem::Problem;
 use crate::config::recipe::Benchmark;
@@ -307,7 +307,7 @@ fn gather<'f>(
         let name = source(root, &path);
         let failed = |reason: String| Problem::file(&name, reason).hint("see the log of its eval");
         match result {
-            Err(reason) => found.push(super::unread::problem(&name, &path, &reason)),
+            Err(reason) => found.push(unread(&name, &path, &reason)),
             Ok(result) => {
                 let (of_file, problems) = eval_row::rows(&set.meta, job, conc, &result, &name, thresholds);
                 let is_limited = was_limited || result.limit().is_some();

@@ -11,7 +11,6 @@ pub(crate) mod ledger;
 pub(crate) mod reused;
 pub(crate) mod summary;
 pub mod throughput;
-mod unread;
 
 use std::path::Path;
 
@@ -67,4 +66,10 @@ fn unseen(root: &Path, path: &Path, error: &std::io::Error) -> Problem {
     let name = source(root, path);
     Problem::file(&name, format!("{name} cannot be searched: {error}"))
         .hint("what is in it does not count: look at what that artifact holds")
+}
+
+/// A result that cannot be read, under the name that it is shown by; `reason` is the end of a sentence about it.
+fn unread(name: &str, path: &Path, reason: &str) -> Problem {
+    let hint = file::way_out(path, file::MAX_BYTES).unwrap_or("see the log of its eval");
+    Problem::file(name, format!("{name} {reason}")).hint(hint)
 }

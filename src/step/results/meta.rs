@@ -316,16 +316,7 @@ impl Contradictions<'_> {
 
     /// A model by the last part of its name: writers know it under its organisation, or as a path.
     fn model(&mut self, wanted: &str) {
-        let last = |name: &str| {
-            name.trim_end_matches('/')
-                .rsplit('/')
-                .next()
-                .unwrap_or_default()
-                .to_lowercase()
-        };
-        self.check("model", format_args!("\"{wanted}\""), |cell| {
-            cell.text().is_some_and(|said| last(said.trim()) == last(wanted))
-        });
+        self.check("model", format_args!("\"{wanted}\""), |cell| is_model(cell, wanted));
     }
 
     fn number(&mut self, name: &str, wanted: u64) {
@@ -367,6 +358,16 @@ impl Contradictions<'_> {
             .collect();
         self.found.extend(found);
     }
+}
+
+/// Whether a file names a model, which it may know by the last part of its name alone, and in other case.
+#[must_use]
+pub(crate) fn is_model(said: &Cell, wanted: &str) -> bool {
+    let last = |name: &str| {
+        let last = name.trim_end_matches('/').rsplit('/').next();
+        last.unwrap_or_default().to_lowercase()
+    };
+    said.text().is_some_and(|said| last(said.trim()) == last(wanted))
 }
 
 /// Whether a name may be that of a runner of a label: `<fleet>_<nn>`, of a fleet that is not named after other

@@ -5,6 +5,7 @@ use indexmap::IndexMap;
 use crate::matrix::row::{Row, Scenario};
 use crate::step::replay::published::RequestMetrics;
 use crate::step::results::loose::Cell;
+use crate::step::results::meta;
 use crate::step::throughput::{Size, topology};
 
 /// The throughput that everything else is compared by.
@@ -65,8 +66,7 @@ pub(super) fn contradictions(values: &Values, row: &Row) -> Vec<String> {
         Some(cell) => found.push(format!("`{name}` is {cell}, the job's is {wanted}")),
     };
     let model = &row.topology.model;
-    let same_model = |cell: &Cell| cell.text().is_some_and(|said| last_part(said) == last_part(model));
-    check("model", format!("{model:?}"), &same_model);
+    check("model", format!("{model:?}"), &|cell| meta::is_model(cell, model));
     if matches!(row.topology.scenario, Scenario::Agentic(_)) {
         return found;
     }
@@ -85,10 +85,4 @@ pub(super) fn contradictions(values: &Values, row: &Row) -> Vec<String> {
         }
     }
     found
-}
-
-/// A model by what stands after the last `/`, without regard to case.
-fn last_part(model: &str) -> String {
-    let last = model.trim().trim_end_matches('/').rsplit('/').next();
-    last.unwrap_or_default().to_lowercase()
 }
